@@ -1,0 +1,77 @@
+# A room is an object library: src/<room>/*.cpp, named one by one. The rooms together make the
+# library `neyman`.
+#
+#   neyman_room(calibration SOURCES histogram.cpp kde.cpp DEPENDS core LIBRARIES Eigen3::Eigen)
+function(neyman_room room)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  if(NOT ARG_SOURCES)
+    return()
+  endif()
+  add_library(neyman_${room} OBJECT ${ARG_SOURCES})
+  neyman_compile_options(neyman_${room})
+  set_target_properties(neyman_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(neyman_${room}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(neyman_${room} PRIVATE ${ARG_LIBRARIES})
+  set_property(GLOBAL APPEND PROPERTY NEYMAN_ROOMS ${room})
+  set_property(GLOBAL APPEND PROPERTY NEYMAN_LIBRARIES ${ARG_LIBRARIES})
+  set_property(GLOBAL PROPERTY NEYMAN_DEPENDS_${room} "${ARG_DEPENDS}")
+endfunction()
+
+# The rooms a room needs, itself included.
+function(neyman_room_closure room out)
+  set(todo ${room})
+  set(seen)
+  while(todo)
+    list(POP_FRONT todo next)
+    if(NOT next IN_LIST seen)
+      list(APPEND seen ${next})
+      get_property(more GLOBAL PROPERTY NEYMAN_DEPENDS_${next})
+      list(APPEND todo ${more})
+    endif()
+  endwhile()
+  set(${out} ${seen} PARENT_SCOPE)
+endfunction()
+
+# Tests of one room: a GoogleTest program that links this room and those it needs, so that a
+# room is built and tested without the rest.
+#
+#   neyman_test(calibration SOURCES histogram_test.cpp kde_test.cpp)
+function(neyman_test room)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT ARG_SOURCES)
+    return()
+  endif()
+  set(target test_${room})
+  add_executable(${target} ${ARG_SOURCES})
+  neyman_compile_options(${target})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
+    ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  neyman_room_closure(${room} rooms)
+  foreach(needed ${rooms})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:neyman_${needed}>)
+    get_target_property(libraries neyman_${needed} LINK_LIBRARIES)
+    if(libraries)
+      target_link_libraries(${target} PRIVATE ${libraries})
+    endif()
+  endforeach()
+  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main
+    neyman_dep::rapidcheck fmt::fmt Threads::Threads ${ARG_LIBRARIES})
+  target_compile_definitions(${target} PRIVATE
+    NEYMAN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/${room}/data")
+  gtest_discover_tests(${target} TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60)
+endfunction()
+
+function(neyman_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wno-psabi)
+  if(NEYMAN_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${NEYMAN_SANITIZE}
+      -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${NEYMAN_SANITIZE})
+  endif()
+  if(NEYMAN_COVERAGE)
+    target_compile_options(${target} PRIVATE --coverage)
+    target_link_options(${target} PUBLIC --coverage)
+  endif()
+endfunction()

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neyman/core/archive.hpp"
+#include "neyman/core/matrix.hpp"
+#include "neyman/core/scales.hpp"
+#include "neyman/core/settings.hpp"
+
+namespace neyman {
+
+/// What a classifier learns from: rows of features, which side each belongs to, and weights.
+/// The two sides are given equal total weight by `fit`, whatever their sizes and weights.
+struct TrainingSet {
+  MatrixView x;
+  std::span<const std::uint8_t> denominator;  ///< y: 0 numerator, 1 denominator
+  std::span<const double> weights = {};       ///< one a row, or empty: all 1
+  std::uint64_t seed = 0;
+
+  std::size_t size() const { return x.rows(); }
+};
+
+/// Learns to tell numerator from denominator; its score reduces x to one number.
+///
+/// With balanced sides the best score is s* = p1 / (p0 + p1) (denominator over both), and
+/// log r = −logit(s*). Everything leaves as logits, never as saturated probabilities.
+class Classifier {
+ public:
+  virtual ~Classifier() = default;
+
+  /// The name in the room's list and in a study: "mlp", "boosted-trees", …
+  virtual std::string kind() const = 0;
+  /// An unfitted copy with the same configuration.
+  virtual std::unique_ptr<Classifier> fresh() const = 0;
+
+  /// @throw ArgumentError on NaN, sizes that disagree, negative weights or an empty side.
+  virtual void fit(const TrainingSet& data) = 0;
+  virtual bool fitted() const = 0;
+  virtual std::size_t features() const = 0;
+
+  /// Logit of the score of each row; always finite.
+  /// @throw ArgumentError before `fit`, or where x has another number of columns.
+  virtual Logits logits(MatrixView x) const = 0;
+
+  /// ∂z/∂x, one row an event; only where `differentiable()`.
+  virtual bool differentiable() const { return false; }
+  virtual Matrix gradient(MatrixView x) const;
+
+  /// The fitted state and the configuration; `load_classifier` restores it exactly.
+  virtual void save(Archive& archive) const = 0;
+  virtual void load(const Archive& archive) = 0;
+};
+
+/// Makes an unfitted classifier from `kind = "…"` and its options in a study's table.
+std::unique_ptr<Classifier> make_classifier(Settings settings);
+std::unique_ptr<Classifier> make_classifier(const std::string& kind);
+/// Restores what `save` wrote; the archive names the kind.
+std::unique_ptr<Classifier> load_classifier(const Archive& archive);
+void save_classifier(const Classifier& classifier, Archive& archive);
+std::vector<std::string> classifier_kinds();
+
+namespace detail {
+/// Checks a training set and returns weights with a sum of n/2 on each side.
+std::vector<double> balanced_weights(const char* function, const TrainingSet& data);
+}  // namespace detail
+
+}  // namespace neyman

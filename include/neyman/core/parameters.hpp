@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace neyman {
+
+/// A named parameter of a study with the range in which it may lie.
+struct Parameter {
+  std::string name;
+  double low = 0.0;
+  double high = 1.0;
+  std::optional<double> truth;  ///< known where the data are simulated
+
+  bool operator==(const Parameter&) const = default;
+};
+
+/// The parameters of a study, in order. A point θ is a vector with one value for each.
+class ParameterSpace {
+ public:
+  ParameterSpace() = default;
+  explicit ParameterSpace(std::vector<Parameter> parameters);
+
+  std::size_t size() const { return parameters_.size(); }
+  bool empty() const { return parameters_.empty(); }
+  const Parameter& operator[](std::size_t i) const { return parameters_[i]; }
+  auto begin() const { return parameters_.begin(); }
+  auto end() const { return parameters_.end(); }
+  std::vector<std::string> names() const;
+  std::optional<std::size_t> find(std::string_view name) const;
+  /// The index of a name; throws ArgumentError with the candidates.
+  std::size_t index(std::string_view name) const;
+  /// Throws ArgumentError unless `point` has one finite value inside the range of each.
+  void check_inside(std::string_view function, std::span<const double> point) const;
+  bool operator==(const ParameterSpace&) const = default;
+
+ private:
+  std::vector<Parameter> parameters_;
+};
+
+}  // namespace neyman
