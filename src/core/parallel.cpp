@@ -1,0 +1,59 @@
+#include "neyman/core/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+
+#include "neyman/core/progress.hpp"
+
+namespace neyman {
+
+namespace {
+
+std::mutex control_mutex;
+std::unique_ptr<tbb::global_control> control;
+std::atomic<std::size_t> thread_count{0};
+
+}  // namespace
+
+void set_threads(std::size_t count) {
+  const std::lock_guard lock(control_mutex);
+  thread_count = count;
+  control.reset();
+  if (count > 0)
+    control = std::make_unique<tbb::global_control>(
+        tbb::global_control::max_allowed_parallelism, count);
+}
+
+std::size_t threads() {
+  const std::size_t count = thread_count;
+  return count > 0 ? count : static_cast<std::size_t>(tbb::info::default_concurrency());
+}
+
+void parallel_blocks(std::size_t count, std::size_t block_size,
+                     const std::function<void(Block)>& work) {
+  if (count == 0 || block_size == 0) return;
+  const std::size_t blocks = (count + block_size - 1) / block_size;
+  const auto run = [&](std::size_t i) {
+    check_stop();
+    work({i, i * block_size, std::min(count, (i + 1) * block_size)});
+  };
+  if (blocks == 1 || threads() == 1) {
+    for (std::size_t i = 0; i < blocks; ++i) run(i);
+    return;
+  }
+  tbb::parallel_for(std::size_t{0}, blocks, run);
+}
+
+double sum_blocks(std::size_t count, const std::function<double(Block)>& block_sum,
+                  std::size_t block_size) {
+  return reduce_blocks(count, block_size, 0.0, block_sum,
+                       [](double a, double b) { return a + b; });
+}
+
+}  // namespace neyman

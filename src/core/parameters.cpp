@@ -1,0 +1,52 @@
+#include "neyman/core/parameters.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+
+namespace neyman {
+
+ParameterSpace::ParameterSpace(std::vector<Parameter> parameters)
+    : parameters_(std::move(parameters)) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& p = parameters_[i];
+    check_finite("ParameterSpace", p.name + ".low", p.low);
+    check_finite("ParameterSpace", p.name + ".high", p.high);
+    if (!(p.low < p.high))
+      fail_argument("ParameterSpace", p.name + ".range", fmt::format("[{}, {}]", p.low, p.high),
+                    "a lower and a higher value");
+    for (std::size_t j = 0; j < i; ++j)
+      if (parameters_[j].name == p.name)
+        fail_argument("ParameterSpace", "name", "'" + p.name + "' twice", "different for each");
+  }
+}
+
+std::vector<std::string> ParameterSpace::names() const {
+  std::vector<std::string> out;
+  for (const auto& p : parameters_) out.push_back(p.name);
+  return out;
+}
+
+std::optional<std::size_t> ParameterSpace::find(std::string_view name) const {
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].name == name) return i;
+  return std::nullopt;
+}
+
+std::size_t ParameterSpace::index(std::string_view name) const {
+  if (const auto found = find(name)) return *found;
+  throw ArgumentError("ParameterSpace::index: " + unknown_name(name, "a parameter", names()));
+}
+
+void ParameterSpace::check_inside(std::string_view function,
+                                  std::span<const double> point) const {
+  check_same_size(function, "point", point.size(), size(), "one for each parameter");
+  for (std::size_t i = 0; i < size(); ++i)
+    check_in_range(function, parameters_[i].name, point[i], parameters_[i].low,
+                   parameters_[i].high);
+}
+
+}  // namespace neyman
