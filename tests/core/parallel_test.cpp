@@ -1,0 +1,79 @@
+#include "neyman/core/parallel.hpp"
+
+#include <cmath>
+#include <mutex>
+
+#include <gtest/gtest.h>
+
+#include "neyman/core/error.hpp"
+#include "neyman/core/progress.hpp"
+#include "neyman/core/random.hpp"
+
+namespace neyman {
+namespace {
+
+double noisy_sum(std::size_t count, std::size_t block_size) {
+  return sum_blocks(
+      count,
+      [](Block block) {
+        RandomStream random(1, "sum", block.index);
+        double sum = 0.0;
+        for (std::size_t i = block.begin; i < block.end; ++i)
+          sum += random.normal() * std::exp(10.0 * random.normal());
+        return sum;
+      },
+      block_size);
+}
+
+TEST(Parallel, SameBitsForAnyNumberOfThreads) {
+  set_threads(1);
+  const double one = noisy_sum(100003, 100);
+  for (const std::size_t count : {2, 3, 8}) {
+    set_threads(count);
+    EXPECT_EQ(one, noisy_sum(100003, 100)) << count << " threads";
+  }
+  set_threads(0);
+}
+
+TEST(Parallel, CoversEachItemOnce) {
+  for (const std::size_t count : {0, 1, 9, 10, 11, 1000}) {
+    std::vector<int> seen(count, 0);
+    parallel_blocks(count, 10, [&](Block block) {
+      for (std::size_t i = block.begin; i < block.end; ++i) ++seen[i];
+    });
+    for (const int times : seen) EXPECT_EQ(times, 1);
+  }
+}
+
+TEST(Parallel, ExceptionsReachTheCaller) {
+  EXPECT_THROW(parallel_tasks(100,
+                              [](std::size_t i) {
+                                if (i == 57) throw ArgumentError("57");
+                              }),
+               ArgumentError);
+}
+
+TEST(Parallel, StopsWhenAsked) {
+  request_stop();
+  EXPECT_THROW(parallel_tasks(4, [](std::size_t) {}), Interrupted);
+  clear_stop();
+  EXPECT_NO_THROW(parallel_tasks(4, [](std::size_t) {}));
+}
+
+TEST(Progress, TellsTheSinkOnceMoreAtTheEnd) {
+  std::vector<ProgressState> states;
+  set_progress_sink([&](const ProgressState& state) { states.push_back(state); });
+  {
+    Progress progress("work", 10);
+    for (int i = 0; i < 10; ++i) progress.advance();
+  }
+  set_progress_sink({});
+  ASSERT_FALSE(states.empty());
+  EXPECT_TRUE(states.back().finished);
+  EXPECT_EQ(states.back().done, 10U);
+  EXPECT_EQ(states.back().total, 10U);
+  EXPECT_EQ(states.back().task, "work");
+}
+
+}  // namespace
+}  // namespace neyman
