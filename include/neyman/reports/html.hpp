@@ -1,0 +1,99 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neyman/reports/figure.hpp"
+#include "neyman/reports/gnuplot.hpp"
+
+// A report as one self-contained HTML page: no script, nothing loaded from elsewhere. It follows
+// the reader's light or dark preference, reads on a phone, prints, and works with a screen reader.
+//
+// All texts are escaped. In running text (paragraphs, notes, captions, details) `code` between
+// backticks is set as code; nothing else is special.
+namespace neyman::reports {
+
+/// Text with &, <, >, " and ' as entities, and without the control characters that HTML forbids.
+std::string escape_html(std::string_view text);
+
+struct Fact {
+  std::string name, value;
+};
+
+enum class Verdict { pass, warn, fail, info };
+
+/// A result in large type, with its intervals as a bar. Headlines given together whose
+/// `parameter` is the same share one scale, so that they can be compared.
+struct Headline {
+  std::string parameter;  ///< "γ"
+  std::string label;      ///< "approximate", "exact", …
+  double estimate = 0.0;
+  double error_low = 0.0, error_high = 0.0;  ///< both positive
+  std::optional<Range> interval68, interval95;
+  std::optional<double> truth;
+  std::string note;  ///< small, below; for example "converged, 5000 events"
+  Role role = Role::approximate;
+};
+
+/// One line of a list of checks.
+struct CheckLine {
+  std::string name;
+  Verdict verdict = Verdict::pass;
+  std::string detail;  ///< "KS p = 0.41"
+};
+
+struct Table {
+  std::string caption;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  ///< each as long as `columns`
+  /// Columns of numbers are set flush right; absent: those whose cells all look like numbers.
+  std::vector<bool> numeric;
+};
+
+/// A page, built from top to bottom. Everything before the first section stands above the
+/// contents.
+class Page {
+ public:
+  explicit Page(std::string title, std::string subtitle = {});
+
+  Page& section(std::string_view heading);
+  Page& subsection(std::string_view heading);
+  Page& paragraph(std::string_view text);
+  Page& facts(const std::vector<Fact>& facts);
+  Page& headlines(const std::vector<Headline>& headlines);
+  Page& checks(const std::vector<CheckLine>& checks);
+  Page& table(const Table& table);
+  /// A highlighted remark: warnings, limitations, good news.
+  Page& note(Verdict kind, std::string_view text);
+  /// Preformatted text, for example a command.
+  Page& code(std::string_view text);
+  /// Its panels, caption and links to PDF, data and script: inside the page where a file has
+  /// less than `Page::embed_limit` bytes, else relative to it ("figures/<name>.pdf").
+  Page& figure(const DrawnFigure& figure);
+  /// The end of the page: version, seed, command, date, …
+  Page& footer(const std::vector<Fact>& facts);
+
+  std::string html() const;
+  /// Writes the page, atomically. @throw FileError
+  void write(const std::filesystem::path& path) const;
+
+  static constexpr std::size_t embed_limit = 200'000;
+
+ private:
+  struct Entry {
+    std::string heading, id;
+  };
+  std::string title_, subtitle_;
+  std::string lead_, body_, footer_;
+  std::vector<Entry> contents_;
+  std::vector<std::string> figure_ids_;
+  bool open_section_ = false;
+  std::string& target() { return open_section_ ? body_ : lead_; }
+  std::string unique_id(std::string_view text);
+  std::vector<std::string> ids_;
+};
+
+}  // namespace neyman::reports
