@@ -309,6 +309,43 @@ std::vector<std::variant<double, std::string>> Settings::numbers_or_texts(std::s
   return out;
 }
 
+std::vector<std::vector<std::variant<double, std::string>>> Settings::rows_of_numbers_or_texts(
+    std::string_view key) {
+  const auto* value = read(key);
+  if (value == nullptr) return {};
+  const auto* array = std::get_if<SettingValue::Array>(&value->data);
+  if (array == nullptr) {
+    problem(key, fmt::format("is {}, but must be a list of rows", describe(*value)));
+    return {};
+  }
+  std::vector<std::vector<std::variant<double, std::string>>> out;
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    const auto* row = std::get_if<SettingValue::Array>(&(*array)[i].data);
+    if (row == nullptr) {
+      problem(key, fmt::format("contains {}, but must be a list of rows", describe((*array)[i])));
+      return {};
+    }
+    out.emplace_back();
+    for (const auto& element : *row) {
+      if (const auto found = as_number(element); found && std::isfinite(*found)) {
+        out.back().emplace_back(*found);
+      } else if (const auto* formula = std::get_if<std::string>(&element.data)) {
+        out.back().emplace_back(*formula);
+      } else {
+        problem(key, fmt::format("contains {} in row {}, but must be rows of numbers or formulas",
+                                 describe(element), i));
+        return {};
+      }
+    }
+    if (out.back().size() != out.front().size()) {
+      problem(key, fmt::format("has {} values in row {}, but {} in the first", out.back().size(),
+                               i, out.front().size()));
+      return {};
+    }
+  }
+  return out;
+}
+
 bool Settings::is_table(std::string_view key) const {
   const auto* value = find(key);
   return value != nullptr && std::holds_alternative<SettingValue::Table>(value->data);
