@@ -309,20 +309,20 @@ std::vector<std::variant<double, std::string>> Settings::numbers_or_texts(std::s
   return out;
 }
 
-std::vector<std::vector<std::variant<double, std::string>>> Settings::rows_of_numbers_or_texts(
+std::vector<std::vector<std::variant<double, std::string>>> Settings::lists_of_numbers_or_texts(
     std::string_view key) {
   const auto* value = read(key);
   if (value == nullptr) return {};
   const auto* array = std::get_if<SettingValue::Array>(&value->data);
   if (array == nullptr) {
-    problem(key, fmt::format("is {}, but must be a list of rows", describe(*value)));
+    problem(key, fmt::format("is {}, but must be a list of lists", describe(*value)));
     return {};
   }
   std::vector<std::vector<std::variant<double, std::string>>> out;
   for (std::size_t i = 0; i < array->size(); ++i) {
     const auto* row = std::get_if<SettingValue::Array>(&(*array)[i].data);
     if (row == nullptr) {
-      problem(key, fmt::format("contains {}, but must be a list of rows", describe((*array)[i])));
+      problem(key, fmt::format("contains {}, but must be a list of lists", describe((*array)[i])));
       return {};
     }
     out.emplace_back();
@@ -332,15 +332,10 @@ std::vector<std::vector<std::variant<double, std::string>>> Settings::rows_of_nu
       } else if (const auto* formula = std::get_if<std::string>(&element.data)) {
         out.back().emplace_back(*formula);
       } else {
-        problem(key, fmt::format("contains {} in row {}, but must be rows of numbers or formulas",
+        problem(key, fmt::format("contains {} in list {}, but must be lists of numbers or formulas",
                                  describe(element), i));
         return {};
       }
-    }
-    if (out.back().size() != out.front().size()) {
-      problem(key, fmt::format("has {} values in row {}, but {} in the first", out.back().size(),
-                               i, out.front().size()));
-      return {};
     }
   }
   return out;

@@ -76,9 +76,9 @@ class Settings {
   std::optional<std::variant<double, std::string>> number_or_text(std::string_view key);
   /// The elements of an array that may each be a number or a text.
   std::vector<std::variant<double, std::string>> numbers_or_texts(std::string_view key);
-  /// Rows of equal length whose elements may each be a number or a text; empty where absent or
+  /// Lists, of any lengths, whose elements may each be a number or a text; empty where absent or
   /// where a problem was noted.
-  std::vector<std::vector<std::variant<double, std::string>>> rows_of_numbers_or_texts(
+  std::vector<std::vector<std::variant<double, std::string>>> lists_of_numbers_or_texts(
       std::string_view key);
   /// An empty table where absent.
   Settings table(std::string_view key);
