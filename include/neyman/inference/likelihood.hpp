@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "neyman/core/matrix.hpp"
+#include "neyman/core/parameters.hpp"
+#include "neyman/ratios/mixture_ratio.hpp"
+
+namespace neyman {
+
+/// The log-likelihood of a dataset relative to a fixed reference,
+/// ℓ(θ) = Σ_i log r(x_i; θ, θ1): differences between two θ do not depend on θ1.
+class Likelihood {
+ public:
+  virtual ~Likelihood() = default;
+  virtual const ParameterSpace& parameters() const = 0;
+  virtual std::size_t events() const = 0;
+  /// ℓ(θ), and ∂ℓ/∂θ where `gradient` is not empty. Where θ is not allowed (a negative mixture
+  /// weight): `forbidden`, with a gradient of zero.
+  virtual double operator()(std::span<const double> point,
+                            std::span<double> gradient = {}) const = 0;
+
+  static constexpr double forbidden = -1e300;
+};
+
+/// The likelihood of mixture weights: component ratios are evaluated once for each event, and
+/// ℓ(θ) = Σ_i u_i log Σ_c w_c(θ) q_c(x_i) − (Σ_i u_i) log Σ_c w_c(θ) Z_c.
+class MixtureLikelihood final : public Likelihood {
+ public:
+  /// `event_weights`: one an event, or empty: all 1.
+  MixtureLikelihood(ParameterSpace parameters, const MixtureRatio& ratio, MatrixView x,
+                    std::vector<double> event_weights = {});
+  /// From component ratios that are known already (events × components).
+  MixtureLikelihood(ParameterSpace parameters, MixtureWeights weights, const Matrix& ratios,
+                    std::vector<double> normalisation, std::vector<double> event_weights = {});
+
+  const ParameterSpace& parameters() const override { return parameters_; }
+  std::size_t events() const override { return ratios_.cols(); }
+  double operator()(std::span<const double> point,
+                    std::span<double> gradient = {}) const override;
+
+ private:
+  ParameterSpace parameters_;
+  MixtureWeights weights_;
+  Matrix ratios_;  // components × events: a row a component, so that loops run along events
+  std::vector<double> normalisation_;
+  std::vector<double> event_weights_;
+  double total_weight_ = 0.0;
+};
+
+/// ∂w_c/∂θ_p by differences that stay inside the parameters' ranges: components × parameters.
+Matrix weight_derivatives(const MixtureWeights& weights, const ParameterSpace& parameters,
+                          std::span<const double> point);
+
+/// The covariance of the gradient ∂ℓ/∂θ over the replicas of the ratio, at θ: what finite
+/// simulation contributes. C · this · C is the covariance of θ̂, where C is its statistical
+/// covariance. From at most 50 000 of the events, scaled up; a zero matrix without replicas.
+Matrix simulation_gradient_covariance(const ParameterSpace& parameters,
+                                      const MixtureRatio& ratio, MatrixView x,
+                                      std::span<const double> event_weights,
+                                      std::span<const double> point);
+
+}  // namespace neyman

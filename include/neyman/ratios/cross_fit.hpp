@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neyman/calibration/calibrator.hpp"
+#include "neyman/classifiers/classifier.hpp"
+#include "neyman/core/archive.hpp"
+#include "neyman/core/matrix.hpp"
+#include "neyman/core/scales.hpp"
+#include "neyman/data/samples.hpp"
+
+namespace neyman {
+
+/// How a ratio is learned from samples.
+struct RatioConfig {
+  std::shared_ptr<const Classifier> classifier;  ///< unfitted; copies of it are trained
+  std::shared_ptr<const Calibrator> calibrator;  ///< unfitted; copies of it are fitted
+  std::size_t folds = 5;       ///< each event trains in all folds but one, which it calibrates
+  std::size_t replicas = 40;   ///< bootstrap replicas of calibration and normalisation
+  bool normalise = true;       ///< make the mean of r̂ over the denominator one
+  std::uint64_t seed = 0;
+};
+
+/// One sample with what cross-fitting adds: the fold in which each event is held out, and its
+/// Poisson bootstrap counts. The same sample serves every pair that it belongs to, with the
+/// same folds and counts.
+class FoldedSample {
+ public:
+  /// Rows of one group share a fold. @throw ArgumentError with fewer events than folds.
+  FoldedSample(Samples samples, const RatioConfig& config, std::uint64_t stream);
+
+  const Samples& samples() const { return samples_; }
+  std::size_t size() const { return samples_.size(); }
+  std::size_t fold(std::size_t event) const { return fold_[event]; }
+  const std::vector<std::size_t>& fold_events(std::size_t fold) const { return events_[fold]; }
+  /// How often each event occurs in replica b: Poisson with mean 1, times its weight.
+  std::vector<double> replica_weights(std::size_t replica) const;
+  std::vector<double> weights() const;
+
+ private:
+  Samples samples_;
+  std::vector<std::uint16_t> fold_;
+  std::vector<std::vector<std::size_t>> events_;
+  std::uint64_t seed_, stream_;
+};
+
+/// A calibrated ratio between two fixed samples, by cross-fitting: K classifiers, each trained
+/// on all folds but its own and calibrated on its own, so that every simulated event serves
+/// training and calibration and none calibrates a classifier that has seen it.
+///
+///   log r̂(x) = 1/K Σ_k log r̂_k(z_k(x))
+///
+/// Replica b repeats the calibration with bootstrap counts for the events, and draws the K
+/// members with replacement: its spread is the uncertainty from finite simulation.
+class CrossFit {
+ public:
+  CrossFit() = default;
+
+  /// Trains the K classifiers in parallel.
+  void fit(const FoldedSample& numerator, const FoldedSample& denominator,
+           const RatioConfig& config, std::uint64_t pair);
+
+  std::size_t folds() const { return classifiers_.size(); }
+  std::size_t replicas() const { return members_.size(); }
+
+  /// z_k(x): one row an event, one column a fold.
+  Matrix scores(MatrixView x) const;
+  /// z of each event by the classifier that has not seen it.
+  Logits held_out_scores(const FoldedSample& sample) const;
+
+  LogRatios log_ratios(const Matrix& scores) const;
+  LogRatios log_ratios(const Matrix& scores, std::size_t replica) const;
+  /// −z averaged over the folds: the classifier's own word, not calibrated.
+  LogRatios uncalibrated(const Matrix& scores) const;
+  /// log r̂ of each event of a sample by the one fold that has not seen it.
+  LogRatios held_out(const FoldedSample& sample, const Logits& scores) const;
+  LogRatios held_out(const FoldedSample& sample, const Logits& scores, std::size_t replica) const;
+  /// Events outside the calibrated range of every fold.
+  std::size_t count_outside(const Matrix& scores) const;
+
+  const Classifier& classifier(std::size_t fold) const { return *classifiers_[fold]; }
+  const Calibrator& calibrator(std::size_t fold) const { return *calibrators_[fold]; }
+
+  void save(Archive& archive) const;
+  void load(const Archive& archive);
+
+ private:
+  std::vector<std::unique_ptr<Classifier>> classifiers_;
+  std::vector<std::unique_ptr<Calibrator>> calibrators_;
+  std::vector<std::vector<std::unique_ptr<Calibrator>>> replica_calibrators_;  // [replica][fold]
+  std::vector<std::vector<std::size_t>> members_;  // [replica]: folds drawn with replacement
+};
+
+}  // namespace neyman

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "neyman/simulators/expression.hpp"
+
+namespace neyman {
+
+/// The weights w_c(θ) of a mixture: one expression for each component, or one fewer, when the
+/// last weight is what the others leave.
+class MixtureWeights {
+ public:
+  MixtureWeights() = default;
+  /// @throw ArgumentError unless there are `components` or `components` − 1 expressions.
+  MixtureWeights(std::vector<Expression> expressions, std::size_t components);
+
+  std::size_t size() const { return components_; }
+  const std::vector<Expression>& expressions() const { return expressions_; }
+  /// The indices of the parameters that the weights depend on, sorted.
+  std::vector<std::size_t> uses() const;
+
+  /// w(θ). @throw ArgumentError where one is negative or not finite, or their sum is not 1
+  /// (within 1e-9; what rounding leaves is set right).
+  std::vector<double> operator()(std::span<const double> point) const;
+
+ private:
+  std::vector<Expression> expressions_;
+  std::size_t components_ = 0;
+};
+
+}  // namespace neyman

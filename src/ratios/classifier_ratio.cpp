@@ -1,0 +1,81 @@
+#include "neyman/ratios/classifier_ratio.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "neyman/core/error.hpp"
+
+namespace neyman {
+
+namespace {
+
+/// log of the weighted mean of e^value, without overflow.
+double log_mean_exp(const LogRatios& values, const std::vector<double>& weights) {
+  const double peak = *std::max_element(values.begin(), values.end());
+  double sum = 0.0, total = 0.0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sum += weights[i] * std::exp(values[i] - peak);
+    total += weights[i];
+  }
+  return peak + std::log(sum / total);
+}
+
+bool same(std::span<const double> a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+}  // namespace
+
+ClassifierRatio::ClassifierRatio(const FoldedSample& numerator, const FoldedSample& denominator,
+                                 std::vector<double> numerator_point,
+                                 std::vector<double> denominator_point,
+                                 const RatioConfig& config)
+    : numerator_(std::move(numerator_point)), denominator_(std::move(denominator_point)) {
+  pair_.fit(numerator, denominator, config, 0);
+  if (config.normalise)
+    log_normalisation_ =
+        log_mean_exp(pair_.held_out(denominator, pair_.held_out_scores(denominator)),
+                     denominator.weights());
+}
+
+ClassifierRatio::ClassifierRatio(const Archive& archive)
+    : numerator_(archive.numbers("numerator")),
+      denominator_(archive.numbers("denominator")),
+      log_normalisation_(archive.number("log_normalisation")) {
+  pair_.load(archive.child("pair"));
+}
+
+LogRatios ClassifierRatio::log_ratios(MatrixView x, std::span<const double> numerator,
+                                      std::span<const double> denominator) const {
+  const bool forward = same(numerator, numerator_) && same(denominator, denominator_);
+  const bool inverse = same(numerator, denominator_) && same(denominator, numerator_);
+  if (!forward && !inverse)
+    throw ArgumentError(
+        "ClassifierRatio::log_ratios: numerator and denominator are not the two points the "
+        "classifier was trained at, but must be (a ratio at other points needs a decomposed "
+        "ratio, or its own training)");
+  auto out = pair_.log_ratios(pair_.scores(x));
+  for (double& value : out.values()) {
+    value = std::clamp(value - log_normalisation_, -log_ratio_limit, log_ratio_limit);
+    if (inverse) value = -value;
+  }
+  return out;
+}
+
+LogRatios ClassifierRatio::uncalibrated(MatrixView x) const {
+  return pair_.uncalibrated(pair_.scores(x));
+}
+
+std::size_t ClassifierRatio::count_outside(MatrixView x) const {
+  return pair_.count_outside(pair_.scores(x));
+}
+
+void ClassifierRatio::save(Archive& archive) const {
+  archive.set("kind", kind());
+  archive.set("numerator", numerator_);
+  archive.set("denominator", denominator_);
+  archive.set("log_normalisation", log_normalisation_);
+  pair_.save(archive.child("pair"));
+}
+
+}  // namespace neyman

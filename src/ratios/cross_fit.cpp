@@ -1,0 +1,254 @@
+#include "neyman/ratios/cross_fit.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/random.hpp"
+#include "neyman/data/splits.hpp"
+
+namespace neyman {
+
+FoldedSample::FoldedSample(Samples samples, const RatioConfig& config, std::uint64_t stream)
+    : samples_(std::move(samples)),
+      fold_(samples_.size()),
+      seed_(derive_seed(config.seed, "sample", stream)),
+      stream_(stream) {
+  samples_.check("FoldedSample");
+  const auto seed = derive_seed(seed_, "folds");
+  events_ = samples_.groups.empty() ? k_fold(samples_.size(), config.folds, seed)
+                                    : group_k_fold(samples_.groups, config.folds, seed);
+  for (std::size_t k = 0; k < events_.size(); ++k)
+    for (const std::size_t event : events_[k]) fold_[event] = static_cast<std::uint16_t>(k);
+}
+
+std::vector<double> FoldedSample::weights() const {
+  return samples_.weighted() ? samples_.weights : std::vector<double>(size(), 1.0);
+}
+
+std::vector<double> FoldedSample::replica_weights(std::size_t replica) const {
+  auto out = weights();
+  RandomStream random(seed_, "bootstrap", replica);
+  for (double& weight : out) weight *= static_cast<double>(random.poisson(1.0));
+  return out;
+}
+
+namespace {
+
+/// The events of one side that a fold holds out: their logits and weights.
+struct HeldOut {
+  std::vector<double> logits, weights;
+};
+
+HeldOut held_out_side(const FoldedSample& sample, const Logits& scores,
+                      const std::vector<double>& weights, std::size_t fold) {
+  HeldOut out;
+  for (const std::size_t event : sample.fold_events(fold)) {
+    if (weights[event] == 0.0) continue;
+    out.logits.push_back(scores[event]);
+    out.weights.push_back(weights[event]);
+  }
+  return out;
+}
+
+std::unique_ptr<Calibrator> calibrate(const Calibrator& prototype, const HeldOut& numerator,
+                                      const HeldOut& denominator) {
+  auto calibrator = prototype.fresh();
+  calibrator->fit({numerator.logits, denominator.logits, numerator.weights, denominator.weights});
+  return calibrator;
+}
+
+}  // namespace
+
+void CrossFit::fit(const FoldedSample& numerator, const FoldedSample& denominator,
+                   const RatioConfig& config, std::uint64_t pair) {
+  const std::size_t features = numerator.samples().features();
+  check_same_size("CrossFit::fit", "denominator", denominator.samples().features(), features,
+                  "features, as the numerator");
+  classifiers_.clear();
+  classifiers_.resize(config.folds);
+  parallel_tasks(config.folds, [&](std::size_t fold) {
+    Matrix x(0, features);
+    std::vector<std::uint8_t> labels;
+    std::vector<double> weights;
+    const auto add = [&](const FoldedSample& side, std::uint8_t label) {
+      const auto& samples = side.samples();
+      std::vector<std::size_t> events;
+      for (std::size_t i = 0; i < side.size(); ++i)
+        if (side.fold(i) != fold) events.push_back(i);
+      x.append(samples.x.take(events));
+      labels.insert(labels.end(), events.size(), label);
+      for (const std::size_t i : events) weights.push_back(samples.weight(i));
+    };
+    add(numerator, 0);
+    add(denominator, 1);
+    auto classifier = config.classifier->fresh();
+    const auto seed = derive_seed(config.seed, fmt::format("train/{}", pair), fold);
+    classifier->fit({x, labels, weights, seed});
+    classifiers_[fold] = std::move(classifier);
+  });
+
+  const auto top = held_out_scores(numerator);
+  const auto bottom = held_out_scores(denominator);
+  const auto calibrate_all = [&](const std::vector<double>& top_weights,
+                                 const std::vector<double>& bottom_weights) {
+    std::vector<std::unique_ptr<Calibrator>> out;
+    for (std::size_t fold = 0; fold < config.folds; ++fold)
+      out.push_back(calibrate(*config.calibrator,
+                              held_out_side(numerator, top, top_weights, fold),
+                              held_out_side(denominator, bottom, bottom_weights, fold)));
+    return out;
+  };
+  calibrators_ = calibrate_all(numerator.weights(), denominator.weights());
+  replica_calibrators_.clear();
+  replica_calibrators_.resize(config.replicas);
+  members_.assign(config.replicas, {});
+  parallel_tasks(config.replicas, [&](std::size_t b) {
+    replica_calibrators_[b] =
+        calibrate_all(numerator.replica_weights(b), denominator.replica_weights(b));
+    RandomStream random(derive_seed(config.seed, "members", pair), "replica", b);
+    for (std::size_t k = 0; k < config.folds; ++k) members_[b].push_back(random.below(config.folds));
+  });
+}
+
+Matrix CrossFit::scores(MatrixView x) const {
+  Matrix out(x.rows(), folds());
+  for (std::size_t k = 0; k < folds(); ++k) {
+    const auto logits = classifiers_[k]->logits(x);
+    for (std::size_t i = 0; i < x.rows(); ++i) out(i, k) = logits[i];
+  }
+  return out;
+}
+
+Logits CrossFit::held_out_scores(const FoldedSample& sample) const {
+  Logits out(sample.size());
+  for (std::size_t k = 0; k < folds(); ++k) {
+    const auto& events = sample.fold_events(k);
+    const auto logits = classifiers_[k]->logits(sample.samples().x.take(events));
+    for (std::size_t i = 0; i < events.size(); ++i) out[events[i]] = logits[i];
+  }
+  return out;
+}
+
+namespace {
+
+Logits column(const Matrix& scores, std::size_t fold) { return Logits(scores.column(fold)); }
+
+}  // namespace
+
+LogRatios CrossFit::log_ratios(const Matrix& scores) const {
+  check_same_size("CrossFit::log_ratios", "scores", scores.cols(), folds(), "one a fold");
+  LogRatios out(scores.rows());
+  for (std::size_t k = 0; k < folds(); ++k) {
+    const auto part = calibrators_[k]->log_ratios(column(scores, k));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += part[i];
+  }
+  for (double& value : out.values()) value /= static_cast<double>(folds());
+  return out;
+}
+
+LogRatios CrossFit::log_ratios(const Matrix& scores, std::size_t replica) const {
+  check_same_size("CrossFit::log_ratios", "scores", scores.cols(), folds(), "one a fold");
+  check_at_least("CrossFit::log_ratios", "replicas", replicas(), replica + 1);
+  std::vector<double> share(folds(), 0.0);
+  for (const std::size_t k : members_[replica]) share[k] += 1.0 / static_cast<double>(folds());
+  LogRatios out(scores.rows());
+  for (std::size_t k = 0; k < folds(); ++k) {
+    if (share[k] == 0.0) continue;
+    const auto part = replica_calibrators_[replica][k]->log_ratios(column(scores, k));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += share[k] * part[i];
+  }
+  return out;
+}
+
+LogRatios CrossFit::uncalibrated(const Matrix& scores) const {
+  LogRatios out(scores.rows());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (const double z : scores.row(i)) out[i] -= z;
+    out[i] /= static_cast<double>(folds());
+  }
+  return out;
+}
+
+namespace {
+
+LogRatios held_out_ratios(const FoldedSample& sample, const Logits& scores,
+                          const std::vector<std::unique_ptr<Calibrator>>& calibrators) {
+  LogRatios out(sample.size());
+  for (std::size_t k = 0; k < calibrators.size(); ++k) {
+    const auto& events = sample.fold_events(k);
+    Logits part(events.size());
+    for (std::size_t i = 0; i < events.size(); ++i) part[i] = scores[events[i]];
+    const auto ratios = calibrators[k]->log_ratios(part);
+    for (std::size_t i = 0; i < events.size(); ++i) out[events[i]] = ratios[i];
+  }
+  return out;
+}
+
+}  // namespace
+
+LogRatios CrossFit::held_out(const FoldedSample& sample, const Logits& scores) const {
+  return held_out_ratios(sample, scores, calibrators_);
+}
+
+LogRatios CrossFit::held_out(const FoldedSample& sample, const Logits& scores,
+                             std::size_t replica) const {
+  return held_out_ratios(sample, scores, replica_calibrators_[replica]);
+}
+
+std::size_t CrossFit::count_outside(const Matrix& scores) const {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < scores.rows(); ++i) {
+    bool outside = true;
+    for (std::size_t k = 0; outside && k < folds(); ++k)
+      outside = scores(i, k) < calibrators_[k]->low() || scores(i, k) > calibrators_[k]->high();
+    count += outside ? 1 : 0;
+  }
+  return count;
+}
+
+void CrossFit::save(Archive& archive) const {
+  archive.set("folds", folds());
+  archive.set("replicas", replicas());
+  for (std::size_t k = 0; k < folds(); ++k) {
+    auto& fold = archive.child(fmt::format("fold{}", k));
+    save_classifier(*classifiers_[k], fold.child("classifier"));
+    save_calibrator(*calibrators_[k], fold.child("calibrator"));
+  }
+  for (std::size_t b = 0; b < replicas(); ++b) {
+    auto& replica = archive.child(fmt::format("replica{}", b));
+    replica.set("members", std::vector<std::int64_t>(members_[b].begin(), members_[b].end()));
+    for (std::size_t k = 0; k < folds(); ++k)
+      save_calibrator(*replica_calibrators_[b][k], replica.child(fmt::format("fold{}", k)));
+  }
+}
+
+void CrossFit::load(const Archive& archive) {
+  const auto folds = static_cast<std::size_t>(archive.integer("folds"));
+  const auto replicas = static_cast<std::size_t>(archive.integer("replicas"));
+  classifiers_.clear();
+  calibrators_.clear();
+  replica_calibrators_.clear();
+  replica_calibrators_.resize(replicas);
+  members_.assign(replicas, {});
+  for (std::size_t k = 0; k < folds; ++k) {
+    const auto& fold = archive.child(fmt::format("fold{}", k));
+    classifiers_.push_back(load_classifier(fold.child("classifier")));
+    calibrators_.push_back(load_calibrator(fold.child("calibrator")));
+  }
+  for (std::size_t b = 0; b < replicas; ++b) {
+    const auto& replica = archive.child(fmt::format("replica{}", b));
+    for (const auto member : replica.get<std::vector<std::int64_t>>("members")) {
+      check_in_range("load", "member", static_cast<double>(member), 0.0,
+                     static_cast<double>(folds) - 1.0);
+      members_[b].push_back(static_cast<std::size_t>(member));
+    }
+    for (std::size_t k = 0; k < folds; ++k)
+      replica_calibrators_[b].push_back(
+          load_calibrator(replica.child(fmt::format("fold{}", k))));
+  }
+}
+
+}  // namespace neyman

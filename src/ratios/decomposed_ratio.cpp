@@ -1,0 +1,203 @@
+#include "neyman/ratios/decomposed_ratio.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/parallel.hpp"
+
+namespace neyman {
+
+namespace {
+
+/// Bound of |log ρ| between two components: sums of e^±300 and their inverses stay doubles.
+constexpr double pair_limit = 300.0;
+
+void check_samples(const std::vector<FoldedSample>& samples, std::size_t components) {
+  check_same_size("DecomposedRatio", "samples", samples.size(), components,
+                  "one for each component");
+}
+
+}  // namespace
+
+std::size_t DecomposedRatio::pair_index(std::size_t c, std::size_t d) const {
+  // Row c of the upper triangle begins after c rows of length n − 1, n − 2, …
+  return c * (2 * components() - c - 1) / 2 + (d - c - 1);
+}
+
+/// q_c = 1 / Σ_c' w_c'(θ1) ρ_c'c, from log ρ of the pairs (c < c') at each event.
+template <class PairLogRatio>
+Matrix DecomposedRatio::compose(std::size_t events, PairLogRatio&& pair_log_ratio) const {
+  const std::size_t count = components();
+  const auto reference = weights_(reference_);
+  Matrix sums(events, count);
+  for (std::size_t c = 0; c < count; ++c)
+    if (reference[c] > 0.0)
+      for (std::size_t i = 0; i < events; ++i) sums(i, c) += reference[c];
+  for (std::size_t c = 0; c < count; ++c)
+    for (std::size_t d = c + 1; d < count; ++d) {
+      if (reference[c] == 0.0 && reference[d] == 0.0) continue;
+      const LogRatios logs = pair_log_ratio(pair_index(c, d));
+      for (std::size_t i = 0; i < events; ++i) {
+        const double ratio = std::exp(std::clamp(logs[i], -pair_limit, pair_limit));  // p_c/p_d
+        sums(i, c) += reference[d] / ratio;
+        sums(i, d) += reference[c] * ratio;
+      }
+    }
+  for (double& value : sums.values()) value = 1.0 / value;
+  return sums;
+}
+
+DecomposedRatio::DecomposedRatio(const std::vector<FoldedSample>& samples,
+                                 MixtureWeights weights, std::vector<double> reference,
+                                 const RatioConfig& config)
+    : MixtureRatio(std::move(weights), std::move(reference)) {
+  check_samples(samples, components());
+  const std::size_t count = components();
+  std::vector<std::pair<std::size_t, std::size_t>> members;
+  for (std::size_t c = 0; c < count; ++c)
+    for (std::size_t d = c + 1; d < count; ++d) members.emplace_back(c, d);
+  pairs_.resize(members.size());
+  parallel_tasks(members.size(), [&](std::size_t p) {
+    const auto [c, d] = members[p];
+    pairs_[p].fit(samples[c], samples[d], config, p);
+  });
+
+  normalisation_.assign(count, 1.0);
+  replica_normalisation_.assign(config.replicas, normalisation_);
+  if (!config.normalise) return;
+  std::vector<std::vector<Logits>> scores(count, std::vector<Logits>(pairs_.size()));
+  const auto in_reference = weights_(reference_);
+  for (std::size_t c = 0; c < count; ++c)
+    if (in_reference[c] > 0.0)
+      parallel_tasks(pairs_.size(), [&](std::size_t p) {
+        scores[c][p] = pairs_[p].held_out_scores(samples[c]);
+      });
+  // Task 0 is the ratio itself, task b + 1 its replica b.
+  parallel_tasks(config.replicas + 1, [&](std::size_t task) {
+    auto means = held_out_means(samples, scores, task);
+    if (task == 0)
+      normalisation_ = std::move(means);
+    else
+      replica_normalisation_[task - 1] = std::move(means);
+  });
+}
+
+std::vector<double> DecomposedRatio::held_out_means(
+    const std::vector<FoldedSample>& samples, const std::vector<std::vector<Logits>>& scores,
+    std::size_t task) const {
+  const auto reference = weights_(reference_);
+  std::vector<double> means(components(), 0.0);
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    if (reference[s] == 0.0) continue;
+    const auto ratios = compose(samples[s].size(), [&](std::size_t p) {
+      return task == 0 ? pairs_[p].held_out(samples[s], scores[s][p])
+                       : pairs_[p].held_out(samples[s], scores[s][p], task - 1);
+    });
+    const auto weights = task == 0 ? samples[s].weights() : samples[s].replica_weights(task - 1);
+    double total = 0.0;
+    for (const double weight : weights) total += weight;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      for (std::size_t c = 0; c < components(); ++c)
+        means[c] += reference[s] * weights[i] / total * ratios(i, c);
+  }
+  return means;
+}
+
+DecomposedRatio::DecomposedRatio(const Archive& archive, const ParameterSpace& parameters)
+    : MixtureRatio(
+          [&] {
+            std::vector<Expression> expressions;
+            for (const auto& text : archive.get<std::vector<std::string>>("weights"))
+              expressions.emplace_back(text, parameters);
+            return MixtureWeights(std::move(expressions),
+                                  static_cast<std::size_t>(archive.integer("components")));
+          }(),
+          archive.numbers("reference")),
+      normalisation_(archive.numbers("normalisation")) {
+  const std::size_t count = components() * (components() - 1) / 2;
+  pairs_.resize(count);
+  for (std::size_t p = 0; p < count; ++p)
+    pairs_[p].load(archive.child(fmt::format("pair{}", p)));
+  const auto& replicas = archive.get<Matrix>("replica_normalisation");
+  for (std::size_t b = 0; b < replicas.rows(); ++b)
+    replica_normalisation_.emplace_back(replicas.row(b).begin(), replicas.row(b).end());
+}
+
+void DecomposedRatio::save(Archive& archive) const {
+  archive.set("kind", kind());
+  std::vector<std::string> texts;
+  for (const auto& expression : weights_.expressions()) texts.push_back(expression.text());
+  archive.set("weights", texts);
+  archive.set("components", components());
+  archive.set("reference", reference_);
+  archive.set("normalisation", normalisation_);
+  Matrix replicas(replica_normalisation_.size(), components());
+  for (std::size_t b = 0; b < replicas.rows(); ++b)
+    std::copy(replica_normalisation_[b].begin(), replica_normalisation_[b].end(),
+              replicas.row(b).begin());
+  archive.set("replica_normalisation", replicas);
+  for (std::size_t p = 0; p < pairs_.size(); ++p)
+    pairs_[p].save(archive.child(fmt::format("pair{}", p)));
+}
+
+std::size_t DecomposedRatio::replicas() const { return replica_normalisation_.size(); }
+
+MixtureRatio::Scores DecomposedRatio::score(MatrixView x) const {
+  Scores scores;
+  for (const auto& pair : pairs_) scores.of_pair.push_back(pair.scores(x));
+  return scores;
+}
+
+Matrix DecomposedRatio::component_ratios(MatrixView x) const {
+  // In blocks, so that scores of all pairs and folds are never held for all events.
+  Matrix out(x.rows(), components());
+  parallel_blocks(x.rows(), default_block, [&](Block block) {
+    const auto rows = x.rows(block.begin, block.end);
+    const auto part = compose(rows.rows(), [&](std::size_t p) {
+      return pairs_[p].log_ratios(pairs_[p].scores(rows));
+    });
+    std::copy(part.values().begin(), part.values().end(), out.row(block.begin).begin());
+  });
+  return out;
+}
+
+Matrix DecomposedRatio::replica_ratios(const Scores& scores, std::size_t replica) const {
+  const std::size_t events = scores.of_pair.empty() ? 0 : scores.of_pair.front().rows();
+  return compose(events, [&](std::size_t p) {
+    return pairs_[p].log_ratios(scores.of_pair[p], replica);
+  });
+}
+
+std::vector<double> DecomposedRatio::replica_normalisation(std::size_t replica) const {
+  check_at_least("replica_normalisation", "replicas", replicas(), replica + 1);
+  return replica_normalisation_[replica];
+}
+
+std::size_t DecomposedRatio::count_outside(MatrixView x) const {
+  std::size_t most = 0;
+  for (const auto& pair : pairs_) most = std::max(most, pair.count_outside(pair.scores(x)));
+  return most;
+}
+
+const CrossFit& DecomposedRatio::pair(std::size_t numerator, std::size_t denominator) const {
+  if (!(numerator < denominator && denominator < components()))
+    fail_argument("DecomposedRatio::pair", "pair", fmt::format("({}, {})", numerator, denominator),
+                  "of two components, the lower index first");
+  return pairs_[pair_index(numerator, denominator)];
+}
+
+LogRatios DecomposedRatio::pair_log_ratios(MatrixView x, std::size_t numerator,
+                                           std::size_t denominator) const {
+  if (numerator == denominator) return LogRatios(x.rows());
+  const auto& trained =
+      pair(std::min(numerator, denominator), std::max(numerator, denominator));
+  auto out = trained.log_ratios(trained.scores(x));
+  if (numerator > denominator)
+    for (double& value : out.values()) value = -value;
+  return out;
+}
+
+}  // namespace neyman

@@ -1,0 +1,100 @@
+#include "neyman/ratios/mixture_ratio.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+
+namespace neyman {
+
+MixtureRatio::MixtureRatio(MixtureWeights weights, std::vector<double> reference)
+    : weights_(std::move(weights)), reference_(std::move(reference)) {
+  weights_(reference_);  // throws where the reference is not allowed
+}
+
+std::vector<double> MixtureRatio::normalisation() const {
+  return std::vector<double>(components(), 1.0);
+}
+
+MixtureRatio::Scores MixtureRatio::score(MatrixView) const {
+  throw ArgumentError(fmt::format("score: a ratio of kind '{}' has no replicas", kind()));
+}
+
+Matrix MixtureRatio::replica_ratios(const Scores&, std::size_t) const {
+  throw ArgumentError(fmt::format("replica_ratios: a ratio of kind '{}' has none", kind()));
+}
+
+std::vector<double> MixtureRatio::replica_normalisation(std::size_t) const {
+  throw ArgumentError(fmt::format("replica_normalisation: a ratio of kind '{}' has none", kind()));
+}
+
+LogRatios MixtureRatio::log_ratios(MatrixView x, std::span<const double> numerator,
+                                   std::span<const double> denominator) const {
+  // r(θ0, θ1) = r(θ0, ref) / r(θ1, ref), whatever the reference.
+  const auto top = weights_(numerator);
+  const auto bottom = weights_(denominator);
+  const auto ratios = component_ratios(x);
+  const auto means = normalisation();
+  double top_mean = 0.0, bottom_mean = 0.0;
+  for (std::size_t c = 0; c < components(); ++c) {
+    top_mean += top[c] * means[c];
+    bottom_mean += bottom[c] * means[c];
+  }
+  const double offset = std::log(top_mean / bottom_mean);
+  LogRatios out(x.rows());
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    double above = 0.0, below = 0.0;
+    for (std::size_t c = 0; c < components(); ++c) {
+      above += top[c] * ratios(i, c);
+      below += bottom[c] * ratios(i, c);
+    }
+    out[i] = std::clamp(std::log(above) - std::log(below) - offset, -log_ratio_limit,
+                        log_ratio_limit);
+  }
+  return out;
+}
+
+ExactMixtureRatio::ExactMixtureRatio(std::shared_ptr<const Mixture> mixture,
+                                     std::vector<double> reference)
+    : MixtureRatio(MixtureWeights(mixture->weight_expressions(), mixture->components().size()),
+                   std::move(reference)),
+      mixture_(std::move(mixture)) {
+  for (std::size_t c = 0; c < mixture_->components().size(); ++c)
+    if (!mixture_->components()[c]->has_density())
+      fail_argument("ExactMixtureRatio", fmt::format("component '{}'", mixture_->names()[c]),
+                    mixture_->components()[c]->kind(), "one that knows its density");
+}
+
+Matrix ExactMixtureRatio::component_ratios(MatrixView x) const {
+  const auto reference = weights_(reference_);
+  const std::size_t count = components();
+  Matrix out(x.rows(), count);
+  parallel_blocks(x.rows(), default_block, [&](Block block) {
+    const auto rows = x.rows(block.begin, block.end);
+    Matrix logs(count, block.size());
+    for (std::size_t c = 0; c < count; ++c)
+      mixture_->components()[c]->log_density(reference_, rows, logs.row(c));
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      double peak = -std::numeric_limits<double>::infinity();
+      for (std::size_t c = 0; c < count; ++c)
+        if (reference[c] > 0.0) peak = std::max(peak, logs(c, i));
+      double sum = 0.0;
+      for (std::size_t c = 0; c < count; ++c)
+        if (reference[c] > 0.0) sum += reference[c] * std::exp(logs(c, i) - peak);
+      const double bottom = peak + std::log(sum);
+      for (std::size_t c = 0; c < count; ++c) {
+        const double value = logs(c, i) == bottom ? 0.0 : logs(c, i) - bottom;
+        out(block.begin + i, c) =
+            std::exp(std::clamp(value, -log_ratio_limit, log_ratio_limit));
+      }
+    }
+  });
+  return out;
+}
+
+}  // namespace neyman
