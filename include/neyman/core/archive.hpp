@@ -1,5 +1,7 @@
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -24,7 +26,9 @@ class Archive {
 
   void set(std::string_view key, Value value);
   void set(std::string_view key, const char* text) { set(key, Value(std::string(text))); }
-  void set(std::string_view key, std::size_t value) {
+  /// A size; a template so that a double or a bool does not turn into one.
+  template <std::same_as<std::size_t> Size>
+  void set(std::string_view key, Size value) {
     set(key, Value(static_cast<std::int64_t>(value)));
   }
   bool has(std::string_view key) const;
