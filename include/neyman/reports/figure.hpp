@@ -156,7 +156,7 @@ struct Figure {
   std::string caption;  ///< what it shows, in words; also the text for those who cannot see it
   std::size_t columns = 1;
   std::vector<Panel> panels;
-  double panel_width = 520.0, panel_height = 350.0;  ///< pixels (1/96 inch)
+  double panel_width = 520.0, panel_height = 350.0;  ///< pixels; points in PDF
 
   std::size_t rows() const { return columns == 0 ? 0 : (panels.size() + columns - 1) / columns; }
 };

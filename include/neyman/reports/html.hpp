@@ -53,8 +53,8 @@ struct Table {
   std::vector<bool> numeric;
 };
 
-/// A page, built from top to bottom. Everything before the first section stands above the
-/// contents.
+/// A page, built from top to bottom. What comes before the first section stands above them all.
+/// Figures are numbered in their order and must have different names.
 class Page {
  public:
   explicit Page(std::string title, std::string subtitle = {});
@@ -86,14 +86,14 @@ class Page {
   struct Entry {
     std::string heading, id;
   };
+  std::string& target() { return open_section_ ? body_ : lead_; }
+  std::string unique_id(std::string_view text);
+
   std::string title_, subtitle_;
   std::string lead_, body_, footer_;
   std::vector<Entry> contents_;
-  std::vector<std::string> figure_ids_;
+  std::vector<std::string> ids_, figure_names_;
   bool open_section_ = false;
-  std::string& target() { return open_section_ ? body_ : lead_; }
-  std::string unique_id(std::string_view text);
-  std::vector<std::string> ids_;
 };
 
 }  // namespace neyman::reports

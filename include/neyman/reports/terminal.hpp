@@ -22,12 +22,14 @@ std::string format_measurement(double value, double error);
 /// smaller of the two that is not zero decides the rounding. Where both round to the same
 /// digits, the symmetric form is used.
 std::string format_measurement(double value, double error_low, double error_high);
-/// An interval, rounded to the second digit of its width: "[0.0393, 0.0527]".
+/// An interval, rounded to the second digit of half its width: "[0.0393, 0.0527]".
 std::string format_interval(double low, double high);
 
 /// A number with so many significant digits, without trailing zeros: 0.0123457 with 3 digits
 /// gives "0.0123"; very large and very small ones as "1.23 × 10⁻⁷".
 std::string format_number(double value, int digits = 4);
+/// −3 gives "10⁻³".
+std::string power_of_ten(int exponent);
 /// A p-value: "0.41", "0.0032", "< 0.0001".
 std::string format_p_value(double p);
 /// 0.683 gives "68.3 %".

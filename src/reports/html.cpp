@@ -1,0 +1,534 @@
+#include "neyman/reports/html.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <system_error>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/reports/terminal.hpp"
+#include "reports/chrome.hpp"
+
+namespace neyman::reports {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The page is written so that it is well-formed XML too.
+constexpr std::string_view style = R"css(
+:root{color-scheme:light dark;--ground:#fff;--card:#f6f8fa;--ink:#1f2328;--muted:#57606a;
+--line:#d8dee4;--link:#0860ca;--pass:#0a6b3d;--pass-bg:#e1f5e9;--warn:#7a4b00;--warn-bg:#fff1d2;
+--fail:#a1160a;--fail-bg:#ffe6e2;--info:#0a558c;--info-bg:#e2f0fb}
+@media screen and (prefers-color-scheme:dark){:root{--ground:#14171a;--card:#1c2126;--ink:#e8edf2;
+--muted:#a5adb6;--line:#333b43;--link:#6cb6ff;--pass:#6fdca4;--pass-bg:#12321f;--warn:#f3c465;
+--warn-bg:#382a0c;--fail:#ff9f94;--fail-bg:#421a15;--info:#84c8f7;--info-bg:#102d45}}
+*{box-sizing:border-box}
+html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-behavior:smooth}
+body{margin:0;background:var(--ground);color:var(--ink);font-size:1.0625rem;line-height:1.6;
+overflow-wrap:break-word}
+main,.top,.end{max-width:69rem;margin:0 auto;padding:0 clamp(1rem,4vw,2.5rem)}
+.top{padding-top:clamp(2rem,6vw,4rem)}
+h1{font-size:clamp(1.8rem,1.3rem + 2.2vw,2.7rem);line-height:1.15;letter-spacing:-.02em;
+font-weight:680;margin:0;text-wrap:balance}
+.subtitle{color:var(--muted);font-size:1.15rem;margin:.6rem 0 0;max-width:46rem;text-wrap:pretty}
+h2{font-size:1.5rem;line-height:1.25;letter-spacing:-.012em;font-weight:650;margin:3.25rem 0 .9rem;
+padding-top:1.1rem;border-top:1px solid var(--line)}
+h3{font-size:1.12rem;font-weight:650;margin:2rem 0 .6rem}
+p{max-width:44rem;margin:.8rem 0}
+a{color:var(--link);text-underline-offset:.18em;text-decoration-thickness:.06em}
+:focus-visible{outline:2px solid var(--link);outline-offset:2px;border-radius:3px}
+code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;
+font-size:.88em}
+code{background:var(--card);border-radius:4px;padding:.12em .35em}
+pre{background:var(--card);border-radius:8px;padding:.9rem 1.1rem;overflow-x:auto;line-height:1.5;
+margin:1rem 0}
+nav{margin-top:1.6rem}
+nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.35rem 1.3rem;margin:0;padding:0;
+font-size:.95rem}
+nav a{text-decoration:none}nav a:hover{text-decoration:underline}
+.headlines{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));
+gap:1rem;margin:1.8rem 0}
+.headline{background:var(--card);border-radius:12px;padding:1.15rem 1.35rem 1rem;
+border-left:5px solid var(--role)}
+.headline .label{color:var(--muted);font-size:.92rem;margin:0}
+.headline .value{font-size:clamp(1.5rem,1.1rem + 1.6vw,2.05rem);font-weight:640;line-height:1.25;
+letter-spacing:-.015em;font-variant-numeric:tabular-nums;margin:.15rem 0 .5rem}
+.headline .bar{display:block;width:100%;height:auto;margin:.2rem 0 .3rem}
+.headline .intervals{color:var(--muted);font-size:.88rem;margin:0;
+font-variant-numeric:tabular-nums;display:flex;flex-wrap:wrap;gap:0 1.2rem}
+.headline .note{color:var(--muted);font-size:.88rem;margin:.3rem 0 0}
+.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,11rem),1fr));
+gap:.9rem 1.6rem;margin:1.2rem 0}
+.facts div{min-width:0}
+dt{color:var(--muted);font-size:.88rem;line-height:1.35}
+dd{margin:.1rem 0 0;font-variant-numeric:tabular-nums}
+.scroll{overflow-x:auto;margin:1.2rem 0}
+table{border-collapse:collapse;font-size:.95rem;line-height:1.4;font-variant-numeric:tabular-nums;
+min-width:min(100%,26rem)}
+caption{text-align:left;color:var(--muted);font-size:.92rem;padding-bottom:.5rem}
+th,td{padding:.45rem 1.1rem .45rem 0;text-align:left;vertical-align:top;
+border-bottom:1px solid var(--line)}
+th:last-child,td:last-child{padding-right:0}
+thead th{font-weight:600;border-bottom:1.5px solid var(--muted);white-space:nowrap}
+tbody th{font-weight:400}
+.n{text-align:right;white-space:nowrap}
+.badge{display:inline-block;font-size:.8rem;font-weight:600;line-height:1;letter-spacing:.01em;
+padding:.34em .62em .36em;border-radius:99px;white-space:nowrap}
+.pass{color:var(--pass);background:var(--pass-bg)}.warn{color:var(--warn);background:var(--warn-bg)}
+.fail{color:var(--fail);background:var(--fail-bg)}.info{color:var(--info);background:var(--info-bg)}
+.note-box{border-radius:10px;padding:.75rem 1.1rem;margin:1.1rem 0;max-width:46rem}
+.note-box strong{margin-right:.4em}
+.note-box code{background:none;padding:0}
+figure{margin:1.8rem 0 2.4rem}
+.panels{display:grid;gap:1.4rem 1.6rem;justify-content:start}
+.panels>*{min-width:0}
+.panels svg{display:block}
+figcaption{color:var(--muted);font-size:.95rem;line-height:1.5;margin-top:.7rem;max-width:46rem}
+figcaption b{color:var(--ink);font-weight:620}
+.files{font-size:.86rem;margin-top:.25rem;display:flex;flex-wrap:wrap;gap:0 1rem}
+.end{color:var(--muted);font-size:.88rem;padding-top:1rem;padding-bottom:3rem}
+.end dl{border-top:1px solid var(--line);padding-top:1.2rem;margin-top:3.5rem}
+.end dd{color:var(--ink)}
+@media (max-width:48rem){.panels{grid-template-columns:minmax(0,1fr)!important}
+body{font-size:1rem}h2{margin-top:2.5rem}}
+@media print{:root{font-size:10.5pt}@page{margin:16mm}nav,.files{display:none}
+main,.top,.end{max-width:none;padding:0}.top{padding-top:0}
+figure,table,.headline,.note-box{break-inside:avoid}h2,h3{break-after:avoid}
+*{-webkit-print-color-adjust:exact;print-color-adjust:exact}a{color:inherit}}
+)css";
+
+/// How many bytes of UTF-8 make a valid character at the start of a text, 0 if none do.
+std::size_t valid_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  const std::size_t size = lead < 0x80   ? 1
+                           : lead < 0xc2 ? 0
+                           : lead < 0xe0 ? 2
+                           : lead < 0xf0 ? 3
+                           : lead < 0xf5 ? 4
+                                         : 0;
+  if (size > text.size()) return 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if ((byte(i) & 0xc0u) != 0x80u) return 0;
+  if (size == 3 && ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f))) return 0;
+  if (size == 4 && ((lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f))) return 0;
+  return size;
+}
+
+/// Escaped running text, with `code` between backticks.
+std::string running(std::string_view text) {
+  std::string out;
+  for (;;) {
+    const std::size_t open = text.find('`');
+    const std::size_t shut = open == text.npos ? text.npos : text.find('`', open + 1);
+    if (shut == text.npos) return out + escape_html(text);
+    out += escape_html(text.substr(0, open));
+    out += "<code>" + escape_html(text.substr(open + 1, shut - open - 1)) + "</code>";
+    text.remove_prefix(shut + 1);
+  }
+}
+
+std::string_view verdict_class(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+      return "pass";
+    case Verdict::warn:
+      return "warn";
+    case Verdict::fail:
+      return "fail";
+    case Verdict::info:
+      return "info";
+  }
+  return "info";
+}
+
+// Words and signs as well as colours.
+std::string badge(Verdict verdict) {
+  static const std::map<Verdict, std::string_view> words = {{Verdict::pass, "✓ pass"},
+                                                            {Verdict::warn, "! warning"},
+                                                            {Verdict::fail, "✕ fail"},
+                                                            {Verdict::info, "i note"}};
+  return fmt::format("<span class=\"badge {}\">{}</span>", verdict_class(verdict),
+                     words.at(verdict));
+}
+
+std::string definition_list(std::string_view css, const std::vector<Fact>& facts) {
+  std::string out = fmt::format("<dl class=\"{}\">\n", css);
+  for (const Fact& fact : facts)
+    out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escape_html(fact.name),
+                       running(fact.value));
+  return out + "</dl>\n";
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr std::string_view letters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 4; ++k)
+      out += i + k <= bytes.size() ? letters[group >> (18 - 6 * k) & 63u] : '=';
+  }
+  return out;
+}
+
+/// A link to a file: the file itself where it is small. Empty where there is no such file.
+std::string file_link(const fs::path& path, std::string_view type, std::string_view words) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error) return {};
+  const std::string name = path.filename().string();
+  std::string target = (path.parent_path().filename() / path.filename()).generic_string();
+  if (size < Page::embed_limit) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    target = fmt::format("data:{};base64,{}", type, base64(bytes));
+  }
+  return fmt::format("<a download=\"{}\" href=\"{}\">{}</a>\n", escape_html(name),
+                     escape_html(target), words);
+}
+
+/// A figure's SVG without its style rules: the page has them once.
+std::string without_style(std::string svg) {
+  const std::size_t open = svg.find("<style>"), shut = svg.find("</style>");
+  if (open != svg.npos && shut != svg.npos) svg.erase(open, shut + 8 - open);
+  return svg;
+}
+
+// -------------------------------------------------------------------------------- headlines
+
+void check_headline(const Headline& headline) {
+  check_finite("headlines", "estimate", headline.estimate);
+  check_non_negative("headlines", "error_low", {&headline.error_low, 1});
+  check_non_negative("headlines", "error_high", {&headline.error_high, 1});
+  for (const auto& interval : {headline.interval68, headline.interval95})
+    if (interval) {
+      check_finite("headlines", "interval.low", interval->low);
+      check_finite("headlines", "interval.high", interval->high);
+      if (interval->low > interval->high)
+        fail_argument("headlines", "interval.low", fmt::format("{}", interval->low),
+                      fmt::format("at most high ({})", interval->high));
+    }
+  if (headline.truth) check_finite("headlines", "truth", *headline.truth);
+}
+
+/// All that the bars of a parameter must show, with a margin.
+Range bar_range(const std::vector<Headline>& headlines, const std::string& parameter) {
+  Range range{0, 0};
+  bool first = true;
+  const auto add = [&](double value) {
+    range = first ? Range{value, value}
+                  : Range{std::min(range.low, value), std::max(range.high, value)};
+    first = false;
+  };
+  for (const Headline& h : headlines) {
+    if (h.parameter != parameter) continue;
+    add(h.estimate - h.error_low);
+    add(h.estimate + h.error_high);
+    for (const auto& interval : {h.interval68, h.interval95})
+      if (interval) {
+        add(interval->low);
+        add(interval->high);
+      }
+    if (h.truth) add(*h.truth);
+  }
+  const double size = range.high - range.low;
+  const double pad = size > 0.0 ? 0.1 * size : std::max(std::abs(range.low), 1.0);
+  return {range.low - pad, range.high + pad};
+}
+
+std::string bar(const Headline& h, Range range, std::string_view words) {
+  constexpr double width = 320.0, middle = 12.0, foot = 24.0;
+  const auto x = [&](double value) {
+    return (value - range.low) / (range.high - range.low) * width;
+  };
+  const std::string_view role = role_name(h.role), colour = role_colour(h.role);
+  std::string out = fmt::format(
+      "<svg class=\"bar\" viewBox=\"0 0 {} 42\" role=\"img\" aria-label=\"{}\" fill=\"none\" "
+      "font-size=\"11\">\n",
+      width, escape_html(words));
+  out += fmt::format("<path d=\"M0,{0} H{1}\" stroke=\"{2}\" class=\"ns-axis\"/>\n", foot, width,
+                     chrome_colour("axis"));
+  for (const Tick& tick : ticks(range, false, 4)) {
+    out += fmt::format("<path d=\"M{0:.1f},{1} v4\" stroke=\"{2}\" class=\"ns-axis\"/>",
+                       x(tick.value), foot, chrome_colour("axis"));
+    if (x(tick.value) < 12.0 || x(tick.value) > width - 12.0) continue;
+    out += fmt::format(
+        "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\" fill=\"{}\" "
+        "class=\"nf-muted\">{}</text>\n",
+        x(tick.value), foot + 15.0, muted, tick.label);
+  }
+  const auto stretch = [&](Range interval, double thickness, double opacity) {
+    out += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" rx=\"{}\" fill=\"{}\" "
+        "fill-opacity=\"{}\" class=\"nf-{}\"/>\n",
+        x(interval.low), middle - 0.5 * thickness,
+        std::max(x(interval.high) - x(interval.low), 1.0), thickness, 0.5 * thickness, colour,
+        opacity, role);
+  };
+  if (h.interval95) stretch(*h.interval95, 5.0, 0.35);
+  const Range inner =
+      h.interval68 ? *h.interval68 : Range{h.estimate - h.error_low, h.estimate + h.error_high};
+  stretch(inner, 10.0, 0.55);
+  if (h.truth)
+    out += fmt::format(
+        "<path d=\"M{:.1f},1 V{}\" stroke=\"{}\" stroke-width=\"1.5\" stroke-dasharray=\"3 2\" "
+        "class=\"ns-ink\"/>\n",
+        x(*h.truth), foot, ink);
+  out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{}\" r=\"5\" fill=\"{}\" class=\"nf-{}\"/>\n",
+                     x(h.estimate), middle, colour, role);
+  return out + "</svg>\n";
+}
+
+std::string headline_card(const Headline& h, Range range) {
+  const std::string value = format_measurement(h.estimate, h.error_low, h.error_high);
+  std::string intervals;
+  const auto interval = [&](std::string_view words, const std::optional<Range>& i) {
+    if (i)
+      intervals += fmt::format("<span>{} {}</span>\n", words, format_interval(i->low, i->high));
+  };
+  interval("68.3 %", h.interval68);
+  interval("95 %", h.interval95);
+  if (h.truth)
+    intervals += fmt::format("<span>truth {} (dashed)</span>\n", format_number(*h.truth, 6));
+  std::string out = fmt::format(
+      "<div class=\"headline\" style=\"--role:var(--role-{})\">\n<p class=\"label\">{}</p>\n"
+      "<p class=\"value\">{} = {}</p>\n",
+      role_name(h.role), escape_html(h.label), escape_html(h.parameter), value);
+  out += bar(h, range, fmt::format("{}: {} = {}", h.label, h.parameter, value));
+  if (!intervals.empty()) out += "<p class=\"intervals\">" + intervals + "</p>\n";
+  if (!h.note.empty()) out += "<p class=\"note\">" + running(h.note) + "</p>\n";
+  return out + "</div>\n";
+}
+
+std::string role_variables() {
+  std::string light, dark;
+  for (const auto& colour : palette) {
+    light += fmt::format("--role-{}:{};", colour.name, colour.light);
+    dark += fmt::format("--role-{}:{};", colour.name, colour.dark);
+  }
+  return fmt::format(":root{{{}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n",
+                     light, dark);
+}
+
+}  // namespace
+
+std::string escape_html(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t size = valid_character(text);
+    const char c = text.front();
+    if (size == 0)
+      out += "\ufffd";
+    else if (size > 1)
+      out += text.substr(0, size);
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (c == '\'')
+      out += "&#39;";
+    else if (c == '\n' || c == '\t' || (c >= 0x20 && c != 0x7f))
+      out += c;
+    text.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return out;
+}
+
+Page::Page(std::string title, std::string subtitle)
+    : title_(std::move(title)), subtitle_(std::move(subtitle)) {}
+
+std::string Page::unique_id(std::string_view text) {
+  std::string id;
+  for (const char c : text) {
+    if (c >= 'A' && c <= 'Z')
+      id += static_cast<char>(c - 'A' + 'a');
+    else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+      id += c;
+    else if (!id.empty() && id.back() != '-')
+      id += '-';
+  }
+  while (!id.empty() && id.back() == '-') id.pop_back();
+  if (id.empty()) id = "section";
+  std::string candidate = id;
+  for (int i = 2; std::find(ids_.begin(), ids_.end(), candidate) != ids_.end(); ++i)
+    candidate = fmt::format("{}-{}", id, i);
+  ids_.push_back(candidate);
+  return candidate;
+}
+
+Page& Page::section(std::string_view heading) {
+  if (open_section_) body_ += "</section>\n";
+  open_section_ = true;
+  const std::string id = unique_id(heading);
+  contents_.push_back({std::string(heading), id});
+  body_ += fmt::format("<section aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{1}</h2>\n", id,
+                       escape_html(heading));
+  return *this;
+}
+
+Page& Page::subsection(std::string_view heading) {
+  if (!open_section_)
+    fail_argument("subsection", "heading", fmt::format("'{}'", heading), "inside a section");
+  body_ += fmt::format("<h3 id=\"{}\">{}</h3>\n", unique_id(heading), escape_html(heading));
+  return *this;
+}
+
+Page& Page::paragraph(std::string_view text) {
+  target() += fmt::format("<p>{}</p>\n", running(text));
+  return *this;
+}
+
+Page& Page::facts(const std::vector<Fact>& facts) {
+  if (!facts.empty()) target() += definition_list("facts", facts);
+  return *this;
+}
+
+Page& Page::headlines(const std::vector<Headline>& headlines) {
+  for (const Headline& headline : headlines) check_headline(headline);
+  if (headlines.empty()) return *this;
+  std::string out = "<div class=\"headlines\">\n";
+  for (const Headline& headline : headlines)
+    out += headline_card(headline, bar_range(headlines, headline.parameter));
+  target() += out + "</div>\n";
+  return *this;
+}
+
+Page& Page::checks(const std::vector<CheckLine>& checks) {
+  if (checks.empty()) return *this;
+  std::string out =
+      "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">Check</th>"
+      "<th scope=\"col\">Verdict</th><th scope=\"col\">Detail</th></tr></thead>\n<tbody>\n";
+  for (const CheckLine& check : checks)
+    out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n",
+                       running(check.name), badge(check.verdict), running(check.detail));
+  target() += out + "</tbody>\n</table></div>\n";
+  return *this;
+}
+
+Page& Page::table(const Table& table) {
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    check_same_size("table", fmt::format("rows[{}]", i), table.rows[i].size(), table.columns.size(),
+                    "one for each column");
+  if (!table.numeric.empty())
+    check_same_size("table", "numeric", table.numeric.size(), table.columns.size(),
+                    "one for each column");
+  const auto numeric = [&](std::size_t c) {
+    if (!table.numeric.empty()) return static_cast<bool>(table.numeric[c]);
+    return !table.rows.empty() &&
+           std::all_of(table.rows.begin(), table.rows.end(),
+                       [&](const auto& row) { return row[c].empty() || looks_numeric(row[c]); });
+  };
+  std::string out = "<div class=\"scroll\"><table>\n";
+  if (!table.caption.empty()) out += fmt::format("<caption>{}</caption>\n", running(table.caption));
+  out += "<thead><tr>";
+  for (std::size_t c = 0; c < table.columns.size(); ++c)
+    out += fmt::format("<th scope=\"col\"{}>{}</th>", numeric(c) ? " class=\"n\"" : "",
+                       escape_html(table.columns[c]));
+  out += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : table.rows) {
+    out += "<tr>";
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string_view element = c == 0 && !numeric(0) ? "th" : "td";
+      out += fmt::format("<{0}{1}{2}>{3}</{0}>", element, element == "th" ? " scope=\"row\"" : "",
+                         numeric(c) ? " class=\"n\"" : "", running(row[c]));
+    }
+    out += "</tr>\n";
+  }
+  target() += out + "</tbody>\n</table></div>\n";
+  return *this;
+}
+
+Page& Page::note(Verdict kind, std::string_view text) {
+  static const std::map<Verdict, std::string_view> words = {{Verdict::pass, "Good."},
+                                                            {Verdict::warn, "Warning."},
+                                                            {Verdict::fail, "Failed."},
+                                                            {Verdict::info, "Note."}};
+  target() += fmt::format("<div class=\"note-box {}\" role=\"note\"><strong>{}</strong>{}</div>\n",
+                          verdict_class(kind), words.at(kind), running(text));
+  return *this;
+}
+
+Page& Page::code(std::string_view text) {
+  target() += fmt::format("<pre tabindex=\"0\">{}</pre>\n", escape_html(text));
+  return *this;
+}
+
+Page& Page::figure(const DrawnFigure& figure) {
+  if (std::find(figure_names_.begin(), figure_names_.end(), figure.name) != figure_names_.end())
+    fail_argument("figure", "name", fmt::format("'{}'", figure.name),
+                  "another one: the page has a figure of that name");
+  figure_names_.push_back(figure.name);
+  const std::size_t columns = std::min(figure.columns, figure.panels.size());
+  std::string out = fmt::format(
+      "<figure id=\"figure:{}\">\n<div class=\"panels\" "
+      "style=\"grid-template-columns:repeat({},minmax(0,{}px))\">\n",
+      figure.name, std::max<std::size_t>(columns, 1), figure.panel_width);
+  for (const std::string& panel : figure.panels) out += without_style(panel);
+  out += fmt::format(
+      "</div>\n<figcaption>\n<div><b>Figure {}{}</b> {}</div>\n", figure_names_.size(),
+      figure.title.empty() ? "." : ". " + escape_html(figure.title) + ".", running(figure.caption));
+  const std::string links = file_link(figure.pdf, "application/pdf", "PDF") +
+                            file_link(figure.svg, "image/svg+xml", "SVG") +
+                            file_link(figure.data, "text/plain;charset=utf-8", "data") +
+                            file_link(figure.script, "text/plain;charset=utf-8", "gnuplot script");
+  if (!links.empty()) out += "<div class=\"files\">" + links + "</div>\n";
+  target() += out + "</figcaption>\n</figure>\n";
+  return *this;
+}
+
+Page& Page::footer(const std::vector<Fact>& facts) {
+  footer_ += definition_list("facts", facts);
+  return *this;
+}
+
+std::string Page::html() const {
+  std::string out = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\" />\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; "
+      "style-src &#39;unsafe-inline&#39;; img-src data:\" />\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\" />\n"
+      "<meta name=\"generator\" content=\"neyman\" />\n<title>{}</title>\n<style>{}{}{}",
+      escape_html(title_), style, role_variables(), palette_css());
+  out += fmt::format("body{{font-family:{}}}</style>\n</head>\n<body>\n", font_stack);
+  out += fmt::format("<header class=\"top\">\n<h1>{}</h1>\n", escape_html(title_));
+  if (!subtitle_.empty()) out += fmt::format("<p class=\"subtitle\">{}</p>\n", running(subtitle_));
+  if (contents_.size() > 2) {
+    out += "<nav aria-label=\"Contents\"><ul>\n";
+    for (const Entry& entry : contents_)
+      out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", entry.id, escape_html(entry.heading));
+    out += "</ul></nav>\n";
+  }
+  out +=
+      "</header>\n<main>\n" + lead_ + body_ + (open_section_ ? "</section>\n" : "") + "</main>\n";
+  if (!footer_.empty()) out += "<footer class=\"end\">\n" + footer_ + "</footer>\n";
+  return out + "</body>\n</html>\n";
+}
+
+void Page::write(const fs::path& path) const {
+  const fs::path temporary = path.string() + ".part";
+  std::ofstream file(temporary, std::ios::binary);
+  file << html();
+  file.close();
+  std::error_code error;
+  if (file) fs::rename(temporary, path, error);
+  if (!file || error) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw FileError(fmt::format("{}: cannot be written", path.string()));
+  }
+}
+
+}  // namespace neyman::reports
