@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neyman/classifiers/classifier.hpp"
+
+namespace neyman {
+
+/// A small fully connected network with one output, the logit z(x).
+///
+/// a₀ = (x − mean)/sd,  aₗ = φ(Wₗ aₗ₋₁ + bₗ),  z = w·a_L + b
+///
+/// trained with Adam on Σ wᵢ loss(zᵢ, yᵢ) over shuffled minibatches. Cross-entropy makes z the
+/// log-odds of the denominator directly; squared error is (σ(z) − y)². Inside, everything is
+/// float32; the kernels are chosen for the machine's instruction set (the environment variable
+/// NEYMAN_ISA = v2 | v3 | v4 pins one). The same seed gives the same bits on any number of
+/// threads; between instruction sets the last bits differ.
+///
+/// Known weaknesses: one training finds one local optimum, so log r carries a scatter from seed
+/// to seed (an `ensemble` averages it away and shows it); inputs beyond 10⁶ standard deviations
+/// are moved to that distance; far outside the training data z is an extrapolation.
+class Mlp final : public Classifier {
+ public:
+  enum class Activation { relu, tanh, silu };
+  enum class Loss { cross_entropy, squared_error };
+  /// How the learning rate goes from its first value: stays, falls along half a cosine to
+  /// `final_rate`, or falls by `decay` (in steps of `decay_epochs`, or smoothly as fast).
+  enum class Schedule { constant, cosine, step, exponential };
+
+  struct Config {
+    std::vector<std::size_t> hidden = {40, 40};  ///< width of each hidden layer; {}: linear
+    Activation activation = Activation::silu;
+    Loss loss = Loss::cross_entropy;
+    std::size_t batch_size = 256;  ///< rows a step
+    std::size_t epochs = 40;       ///< passes over the data, at most
+    double learning_rate = 3e-3;   ///< the highest of the schedule
+    Schedule schedule = Schedule::cosine;
+    double warm_up = 0.02;    ///< part of the steps over which the rate rises to it
+    double final_rate = 0.0;  ///< cosine: last rate, as a part of the first
+    double decay = 0.1;       ///< step, exponential: factor every `decay_epochs`
+    std::size_t decay_epochs = 10;
+    double beta1 = 0.9;         ///< Adam: memory of the gradient
+    double beta2 = 0.999;       ///< Adam: memory of its square
+    double weight_decay = 0.0;  ///< AdamW: weights shrink by rate · this each step
+    double l2 = 0.0;            ///< adds l2/2 Σ W² to the loss
+    double averaging = 0.0;     ///< memory of a running mean of the weights; 0: none
+    double held_out = 0.0;      ///< part of the rows kept to watch the loss
+    std::size_t patience = 10;  ///< epochs without a better held-out loss before the end
+
+    /// Reads and checks the keys of a study's table, which have these fields' names.
+    static Config from(Settings settings);
+    bool operator==(const Config&) const = default;
+  };
+
+  /// Mean weighted loss after an epoch; `held_out` is 0 where no rows are held out.
+  struct Epoch {
+    double training = 0.0;
+    double held_out = 0.0;
+    bool operator==(const Epoch&) const = default;
+  };
+
+  Mlp() : Mlp(Config{}) {}
+  /// @throw ArgumentError where a value of the configuration is out of its range.
+  explicit Mlp(Config config);
+  ~Mlp() override;
+  Mlp(Mlp&&) noexcept;
+  Mlp& operator=(Mlp&&) noexcept;
+
+  const Config& config() const { return config_; }
+  std::string kind() const override { return "mlp"; }
+  std::unique_ptr<Classifier> fresh() const override { return std::make_unique<Mlp>(config_); }
+
+  /// Rows of weight 0 are left out. Where rows are held out, the weights with the lowest held-out
+  /// loss are kept, and training ends after `patience` epochs without a lower one.
+  /// @throw Error where the training diverged (the learning rate is too high).
+  void fit(const TrainingSet& data) override;
+  bool fitted() const override { return state_ != nullptr; }
+  std::size_t features() const override;
+
+  Logits logits(MatrixView x) const override;
+  bool differentiable() const override { return true; }
+  Matrix gradient(MatrixView x) const override;
+
+  void save(Archive& archive) const override;
+  void load(const Archive& archive) override;
+
+  /// The course of the training, an entry an epoch.
+  const std::vector<Epoch>& history() const;
+  /// For each layer the weights W[output][input], then the biases, one after the other.
+  std::vector<float> parameters() const;
+
+ private:
+  struct State;
+  Config config_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace neyman

@@ -1,0 +1,617 @@
+#include "neyman/classifiers/mlp.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <utility>
+
+#include "classifiers/mlp_network.hpp"
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/progress.hpp"
+#include "neyman/core/random.hpp"
+
+namespace neyman {
+namespace {
+
+// Names of the choices, in the order of the enumerations.
+const std::vector<std::string> activations{"relu", "tanh", "silu"};
+const std::vector<std::string> losses{"cross-entropy", "squared-error"};
+const std::vector<std::string> schedules{"constant", "cosine", "step", "exponential"};
+
+template <class Choice>
+Choice from_name(const std::string& name, const std::vector<std::string>& names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) throw FileError(unknown_name(name, "choice of mlp", names));
+  return static_cast<Choice>(found - names.begin());
+}
+template <class Choice>
+const std::string& name_of(Choice choice, const std::vector<std::string>& names) {
+  return names[static_cast<std::size_t>(choice)];
+}
+
+void check_config(const Mlp::Config& c) {
+  const char* mlp = "Mlp";
+  for (std::size_t width : c.hidden) check_in_range(mlp, "hidden", double(width), 1, 65536);
+  check_at_least(mlp, "batch_size", c.batch_size, 1);
+  check_at_least(mlp, "epochs", c.epochs, 1);
+  check_positive(mlp, "learning_rate", c.learning_rate);
+  check_in_range(mlp, "warm_up", c.warm_up, 0.0, 1.0);
+  check_in_range(mlp, "final_rate", c.final_rate, 0.0, 1.0);
+  check_in_range(mlp, "decay", c.decay, 0.0, 1.0);
+  check_at_least(mlp, "decay_epochs", c.decay_epochs, 1);
+  check_in_range(mlp, "beta1", c.beta1, 0.0, 0.999999);
+  check_in_range(mlp, "beta2", c.beta2, 0.0, 0.999999);
+  check_in_range(mlp, "weight_decay", c.weight_decay, 0.0, 1e6);
+  check_in_range(mlp, "l2", c.l2, 0.0, 1e6);
+  check_in_range(mlp, "averaging", c.averaging, 0.0, 0.999999);
+  check_in_range(mlp, "held_out", c.held_out, 0.0, 0.9);
+  check_at_least(mlp, "patience", c.patience, 1);
+}
+
+/// Rows of a batch whose gradient is summed by one thread. Fixed by the size of the batch alone,
+/// so that the order of all sums is too.
+std::size_t group_rows(std::size_t batch) {
+  constexpr std::size_t least = 1024, most_groups = 16;
+  const std::size_t rows = std::max(least, (batch + most_groups - 1) / most_groups);
+  return (rows + mlp::tile - 1) / mlp::tile * mlp::tile;
+}
+
+constexpr std::size_t scoring_block = 8192;
+
+}  // namespace
+
+Mlp::Config Mlp::Config::from(Settings settings) {
+  Config c;
+  std::vector<double> widths(c.hidden.begin(), c.hidden.end());
+  widths = settings.numbers("hidden", widths, Limits::between(1, 65536));
+  c.hidden.clear();
+  for (double width : widths) {
+    if (width != std::floor(width)) settings.problem("hidden", "must hold whole numbers");
+    c.hidden.push_back(static_cast<std::size_t>(width));
+  }
+  const auto choose = [&]<class Choice>(const char* key, Choice& value,
+                                        const std::vector<std::string>& names) {
+    value = from_name<Choice>(settings.choice(key, name_of(value, names), names), names);
+  };
+  const auto count = [&](const char* key, std::size_t& value) {
+    value = static_cast<std::size_t>(
+        settings.integer(key, static_cast<std::int64_t>(value), 1, 1'000'000'000));
+  };
+  const auto number = [&](const char* key, double& value, Limits limits) {
+    value = settings.number(key, value, limits);
+  };
+  choose("activation", c.activation, activations);
+  choose("loss", c.loss, losses);
+  choose("schedule", c.schedule, schedules);
+  count("batch_size", c.batch_size);
+  count("epochs", c.epochs);
+  count("decay_epochs", c.decay_epochs);
+  count("patience", c.patience);
+  number("learning_rate", c.learning_rate, Limits::positive());
+  number("warm_up", c.warm_up, Limits::between(0, 1));
+  number("final_rate", c.final_rate, Limits::between(0, 1));
+  number("decay", c.decay, Limits::between(0, 1));
+  number("beta1", c.beta1, Limits::between(0, 0.999999));
+  number("beta2", c.beta2, Limits::between(0, 0.999999));
+  number("weight_decay", c.weight_decay, Limits::between(0, 1e6));
+  number("l2", c.l2, Limits::between(0, 1e6));
+  number("averaging", c.averaging, Limits::between(0, 0.999999));
+  number("held_out", c.held_out, Limits::between(0, 0.9));
+  return c;
+}
+
+/// A trained network, ready to score.
+struct Mlp::State {
+  State(std::size_t features, const Config& config)
+      : network(widths(features, config), static_cast<mlp::Activation>(config.activation)),
+        parameters(network.shape().parameters),
+        transposed(network.shape().transposed),
+        mean(network.shape().layers[0].in_pad),
+        scale(mean.size()) {}
+
+  static std::vector<std::size_t> widths(std::size_t features, const Config& config) {
+    std::vector<std::size_t> all{features};
+    all.insert(all.end(), config.hidden.begin(), config.hidden.end());
+    return all;
+  }
+  std::size_t features() const { return network.shape().layers[0].in; }
+  mlp::Inputs inputs(MatrixView x) const {
+    return {x.data(), x.stride(), x.rows(), mean.data(), scale.data()};
+  }
+
+  mlp::Network network;
+  mlp::Buffer parameters, transposed;
+  std::vector<double> mean, scale;  // of the inputs, padded with zeros
+  std::vector<Epoch> history;
+};
+
+namespace {
+
+/// Training rows in float32: standardised features, zeros, and the weight with the sign that the
+/// kernels read the side from.
+struct PackedRows {
+  mlp::Buffer data;
+  std::size_t stride = 0;
+};
+
+struct Moments {
+  std::vector<double> mean, scale;
+};
+
+/// Weighted mean and 1/sd of each feature; a constant feature has scale 1.
+Moments moments(MatrixView x, const std::vector<double>& weights, std::size_t padding) {
+  Moments result{std::vector<double>(padding), std::vector<double>(padding)};
+  const std::size_t cols = x.cols();
+  using Sums = std::vector<double>;
+  const auto add = [](Sums a, const Sums& b) {
+    if (a.empty()) return b;
+    for (std::size_t i = 0; i < b.size(); ++i) a[i] += b[i];
+    return a;
+  };
+  // centred on the first row, so that a large offset costs no precision
+  const Sums sums = reduce_blocks(
+      x.rows(), default_block, Sums{},
+      [&](Block block) {
+        Sums sum(2 * cols + 1);
+        for (std::size_t i = block.begin; i < block.end; ++i) {
+          for (std::size_t c = 0; c < cols; ++c) sum[c] += weights[i] * (x(i, c) - x(0, c));
+          sum[2 * cols] += weights[i];
+        }
+        return sum;
+      },
+      add);
+  for (std::size_t c = 0; c < cols; ++c) result.mean[c] = x(0, c) + sums[c] / sums[2 * cols];
+  const Sums squares = reduce_blocks(
+      x.rows(), default_block, Sums{},
+      [&](Block block) {
+        Sums sum(cols);
+        for (std::size_t i = block.begin; i < block.end; ++i) {
+          for (std::size_t c = 0; c < cols; ++c) {
+            const double d = x(i, c) - result.mean[c];
+            sum[c] += weights[i] * d * d;
+          }
+        }
+        return sum;
+      },
+      add);
+  for (std::size_t c = 0; c < cols; ++c) {
+    const double sd = std::sqrt(squares[c] / sums[2 * cols]);
+    const bool constant = !(sd > 1e-12 * std::abs(result.mean[c])) || !std::isfinite(1.0 / sd);
+    result.scale[c] = constant ? 1.0 : 1.0 / sd;
+  }
+  return result;
+}
+
+PackedRows pack_rows(const TrainingSet& data, const std::vector<double>& weights,
+                     const std::vector<std::uint32_t>& rows, const Moments& scaling) {
+  PackedRows packed;
+  const std::size_t cols = data.x.cols();
+  packed.stride = (cols + 1 + mlp::unit - 1) / mlp::unit * mlp::unit;
+  packed.data = mlp::Buffer(rows.size() * packed.stride);
+  parallel_blocks(rows.size(), default_block, [&](Block block) {
+    for (std::size_t i = block.begin; i < block.end; ++i) {
+      float* to = packed.data.data() + i * packed.stride;
+      const std::size_t row = rows[i];
+      for (std::size_t c = 0; c < cols; ++c) {
+        const double d = (data.x(row, c) - scaling.mean[c]) * scaling.scale[c];
+        to[c] = static_cast<float>(std::clamp(d, -mlp::largest_input, mlp::largest_input));
+      }
+      const auto weight = static_cast<float>(weights[row]);
+      to[packed.stride - 1] = data.denominator[row] ? -weight : weight;
+    }
+  });
+  return packed;
+}
+
+/// The rate of a step as a part of the highest.
+double rate(const Mlp::Config& c, std::size_t step, std::size_t steps, std::size_t steps_an_epoch) {
+  const double done = static_cast<double>(step) / static_cast<double>(steps);
+  const double warm =
+      c.warm_up > 0.0 ? std::min(1.0, (done + 1.0 / double(steps)) / c.warm_up) : 1.0;
+  const double epoch = static_cast<double>(step) / static_cast<double>(steps_an_epoch);
+  switch (c.schedule) {
+    case Mlp::Schedule::constant:
+      return warm;
+    case Mlp::Schedule::cosine:
+      return warm * (c.final_rate +
+                     (1.0 - c.final_rate) * 0.5 * (1.0 + std::cos(std::numbers::pi * done)));
+    case Mlp::Schedule::step:
+      return warm * std::pow(c.decay, std::floor(epoch / double(c.decay_epochs)));
+    case Mlp::Schedule::exponential:
+      return warm * std::pow(c.decay, epoch / double(c.decay_epochs));
+  }
+  return warm;
+}
+
+/// One training: the network's parameters with all that Adam remembers.
+class Trainer {
+ public:
+  Trainer(const Mlp::Config& config, const mlp::Network& network, const PackedRows& rows,
+          std::uint64_t seed)
+      : config_(config),
+        network_(network),
+        shape_(network.shape()),
+        kernels_(mlp::kernels()),
+        rows_(rows),
+        seed_(seed),
+        parameters_(shape_.parameters),
+        transposed_(shape_.transposed),
+        first_(shape_.parameters),
+        second_(shape_.parameters),
+        average_(config.averaging > 0.0 ? shape_.parameters : 0),
+        scratch_(1),
+        gradients_(1) {
+    scratch_[0] = network.scratch();
+    gradients_[0] = mlp::Buffer(shape_.parameters);
+    initialise();
+  }
+
+  /// Trains on the rows `order`, watches `held_out`, and returns the parameters to keep.
+  mlp::Buffer train(std::vector<std::uint32_t> order, const std::vector<std::uint32_t>& held_out,
+                    std::vector<Mlp::Epoch>& history) {
+    const std::size_t batch = std::min(config_.batch_size, order.size());
+    const std::size_t steps_an_epoch = (order.size() + batch - 1) / batch;
+    const std::size_t steps = steps_an_epoch * config_.epochs;
+    mlp::Buffer best;
+    double lowest = std::numeric_limits<double>::infinity();
+    std::size_t since_best = 0, step = 0;
+    std::vector<std::uint32_t> spare;
+    for (std::size_t epoch = 0; epoch < config_.epochs; ++epoch) {
+      mlp::shuffle(order, spare, seed_, epoch);
+      double loss = 0.0;
+      for (std::size_t begin = 0; begin < order.size(); begin += batch, ++step) {
+        const std::size_t count = std::min(batch, order.size() - begin);
+        loss += accumulate(order, begin, count, 1.0f / static_cast<float>(batch));
+        update(step, rate(config_, step, steps, steps_an_epoch));
+      }
+      history.push_back({loss / static_cast<double>(order.size()), 0.0});
+      if (!std::isfinite(loss)) break;
+      if (held_out.empty()) continue;
+      const double now = held_out_loss(held_out);
+      history.back().held_out = now;
+      if (now < lowest) {
+        lowest = now;
+        since_best = 0;
+        best = copy(result());
+      } else if (++since_best >= config_.patience) {
+        break;
+      }
+    }
+    if (best.size() == 0) best = copy(result());
+    const float* values = best.data();
+    if (!std::all_of(values, values + best.size(), [](float v) { return std::isfinite(v); })) {
+      throw Error("Mlp::fit: the training diverged: learning_rate is too high for these data");
+    }
+    return best;
+  }
+
+ private:
+  /// Normal weights of variance gain/inputs; biases 0.
+  void initialise() {
+    RandomStream random(seed_, "mlp-weights");
+    std::vector<float> plain;
+    for (std::size_t l = 0; l < shape_.count; ++l) {
+      const mlp::Layer& layer = shape_.layers[l];
+      const bool hidden = l + 1 < shape_.count;
+      const double gain = hidden && config_.activation != Mlp::Activation::tanh ? 2.0 : 1.0;
+      const double sd = std::sqrt(gain / static_cast<double>(layer.in));
+      for (std::size_t i = 0; i < layer.in * layer.out; ++i)
+        plain.push_back(static_cast<float>(sd * random.normal()));
+      plain.insert(plain.end(), layer.out, 0.0f);
+    }
+    network_.pack(plain, parameters_.data());
+    kernels_.transpose(shape_, parameters_.data(), transposed_.data());
+  }
+
+  /// Adds the gradient of a batch to gradients_[0]; returns Σ w·loss.
+  double accumulate(const std::vector<std::uint32_t>& order, std::size_t begin, std::size_t count,
+                    float scale) {
+    const std::size_t group = group_rows(count);
+    const std::size_t groups = (count + group - 1) / group;
+    const auto one_group = [&](std::size_t g) {
+      const std::size_t first = begin + g * group;
+      const std::size_t rows = std::min(group, begin + count - first);
+      return sum_group(order, first, rows, scale, gradients_[g].data(), scratch_[g].data());
+    };
+    if (groups == 1) {
+      rows_since_check_ += count;
+      if (rows_since_check_ > 16384) {
+        rows_since_check_ = 0;
+        check_stop();
+      }
+      return one_group(0);
+    }
+    while (scratch_.size() < groups) {
+      scratch_.push_back(network_.scratch());
+      gradients_.emplace_back(shape_.parameters);
+    }
+    std::vector<double> parts(groups);
+    parallel_tasks(groups, [&](std::size_t g) { parts[g] = one_group(g); });
+    float* total = gradients_[0].data();
+    for (std::size_t g = 1; g < groups; ++g) {
+      float* part = gradients_[g].data();
+      for (std::size_t i = 0; i < shape_.parameters; ++i) {
+        total[i] += part[i];
+        part[i] = 0.0f;
+      }
+    }
+    return std::accumulate(parts.begin(), parts.end(), 0.0);
+  }
+
+  double sum_group(const std::vector<std::uint32_t>& order, std::size_t begin, std::size_t count,
+                   float scale, float* gradient, float* scratch) const {
+    const mlp::Rows rows{rows_.data.data(), rows_.stride, order.data() + begin, count,
+                         order.size() - begin - count};
+    return kernels_.accumulate(shape_, static_cast<mlp::Loss>(config_.loss), parameters_.data(),
+                               transposed_.data(), rows, scale, gradient, scratch);
+  }
+
+  void update(std::size_t step, double relative_rate) {
+    const double t = static_cast<double>(step + 1);
+    const double learning_rate = config_.learning_rate * relative_rate;
+    mlp::AdamStep adam{};
+    adam.learning_rate = static_cast<float>(learning_rate / (1.0 - std::pow(config_.beta1, t)));
+    adam.beta1 = static_cast<float>(config_.beta1);
+    adam.beta2 = static_cast<float>(config_.beta2);
+    adam.second_scale = static_cast<float>(1.0 / (1.0 - std::pow(config_.beta2, t)));
+    adam.epsilon = 1e-8f;
+    adam.weight_decay = static_cast<float>(learning_rate * config_.weight_decay);
+    adam.l2 = static_cast<float>(config_.l2);
+    kernels_.adam(shape_, adam, parameters_.data(), transposed_.data(), gradients_[0].data(),
+                  first_.data(), second_.data());
+    if (config_.averaging > 0.0) {
+      // early on the mean of all steps, so that the start is soon forgotten
+      const auto keep = static_cast<float>(std::min(config_.averaging, (t - 1.0) / (t + 9.0)));
+      for (std::size_t i = 0; i < average_.size(); ++i)
+        average_[i] = keep * average_[i] + (1.0f - keep) * parameters_[i];
+    }
+  }
+
+  const mlp::Buffer& result() const { return config_.averaging > 0.0 ? average_ : parameters_; }
+
+  static mlp::Buffer copy(const mlp::Buffer& from) {
+    mlp::Buffer to(from.size());
+    std::copy_n(from.data(), from.size(), to.data());
+    return to;
+  }
+
+  double held_out_loss(const std::vector<std::uint32_t>& rows) const {
+    const double sum = sum_blocks(
+        rows.size(),
+        [&](Block block) {
+          mlp::Buffer scratch = network_.scratch();
+          const mlp::Rows part{rows_.data.data(), rows_.stride, rows.data() + block.begin,
+                               block.size(), 0};
+          return kernels_.accumulate(shape_, static_cast<mlp::Loss>(config_.loss), result().data(),
+                                     nullptr, part, 1.0f, nullptr, scratch.data());
+        },
+        scoring_block);
+    return sum / static_cast<double>(rows.size());
+  }
+
+  const Mlp::Config& config_;
+  const mlp::Network& network_;
+  const mlp::Shape& shape_;
+  const mlp::Kernels& kernels_;
+  const PackedRows& rows_;
+  std::uint64_t seed_;
+  mlp::Buffer parameters_, transposed_, first_, second_, average_;
+  std::vector<mlp::Buffer> scratch_, gradients_;  // one for each group of a batch
+  std::size_t rows_since_check_ = 0;
+};
+
+/// Splits off the rows to hold out, a part of each side, and gives each side of both parts the
+/// same mean weight again.
+struct Split {
+  std::vector<std::uint32_t> training, held_out;
+};
+
+Split split_rows(const TrainingSet& data, double part, std::vector<double>& weights) {
+  Split split;
+  for (std::uint8_t side : {0, 1}) {
+    std::vector<std::uint32_t> rows, spare;
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      if (weights[i] > 0.0 && (data.denominator[i] != 0) == (side != 0))
+        rows.push_back(static_cast<std::uint32_t>(i));
+    }
+    mlp::shuffle(rows, spare, derive_seed(data.seed, "mlp-hold-out", side), 0);
+    // a side too small to share is not shared
+    auto count = static_cast<std::size_t>(part * static_cast<double>(rows.size()));
+    if (count >= rows.size()) count = rows.size() - 1;
+    split.held_out.insert(split.held_out.end(), rows.begin(), rows.begin() + std::ptrdiff_t(count));
+    std::sort(rows.begin() + std::ptrdiff_t(count), rows.end());
+    split.training.insert(split.training.end(), rows.begin() + std::ptrdiff_t(count), rows.end());
+  }
+  for (auto* rows : {&split.training, &split.held_out}) {
+    std::array<double, 2> sum{};
+    for (std::uint32_t i : *rows) sum[data.denominator[i] != 0] += weights[i];
+    const double half = 0.5 * static_cast<double>(rows->size());
+    for (std::uint32_t i : *rows) weights[i] *= half / sum[data.denominator[i] != 0];
+  }
+  return split;
+}
+
+}  // namespace
+
+Mlp::Mlp(Config config) : config_(std::move(config)) { check_config(config_); }
+Mlp::~Mlp() = default;
+Mlp::Mlp(Mlp&&) noexcept = default;
+Mlp& Mlp::operator=(Mlp&&) noexcept = default;
+
+void Mlp::fit(const TrainingSet& data) {
+  std::vector<double> weights = detail::balanced_weights("Mlp::fit", data);
+  if (data.size() > std::numeric_limits<std::uint32_t>::max()) {
+    fail_argument("Mlp::fit", "rows", std::to_string(data.size()), "at most 4294967295");
+  }
+  auto state = std::make_unique<State>(data.x.cols(), config_);
+  Moments scaling = moments(data.x, weights, state->mean.size());
+  const Split split = split_rows(data, config_.held_out, weights);
+
+  // training rows first, so that `order` counts rows of the packed table
+  std::vector<std::uint32_t> rows = split.training;
+  rows.insert(rows.end(), split.held_out.begin(), split.held_out.end());
+  const PackedRows packed = pack_rows(data, weights, rows, scaling);
+  std::vector<std::uint32_t> order(split.training.size()), held_out(split.held_out.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::iota(held_out.begin(), held_out.end(), static_cast<std::uint32_t>(order.size()));
+
+  Trainer trainer(config_, state->network, packed, data.seed);
+  state->parameters = trainer.train(std::move(order), held_out, state->history);
+  mlp::kernels().transpose(state->network.shape(), state->parameters.data(),
+                           state->transposed.data());
+  state->mean = std::move(scaling.mean);
+  state->scale = std::move(scaling.scale);
+  state_ = std::move(state);
+}
+
+namespace {
+
+void check_fitted(const char* function, const Mlp& classifier) {
+  if (!classifier.fitted()) {
+    throw ArgumentError(std::string(function) +
+                        ": the classifier is not fitted, but must be fitted before");
+  }
+}
+
+/// All but the values, which the kernels check as they go.
+void check_columns(const char* function, const Mlp& classifier, MatrixView x) {
+  detail::check_input(function, classifier, x.rows(0, 0));
+}
+
+}  // namespace
+
+std::size_t Mlp::features() const { return state_ ? state_->features() : 0; }
+
+Logits Mlp::logits(MatrixView x) const {
+  check_columns("Mlp::logits", *this, x);
+  const mlp::Kernels& kernels = mlp::kernels();
+  Logits result(x.rows());
+  parallel_blocks(x.rows(), scoring_block, [&](Block block) {
+    mlp::Buffer scratch = state_->network.scratch();
+    const MatrixView part = x.rows(block.begin, block.end);
+    if (!kernels.score(state_->network.shape(), state_->parameters.data(), state_->inputs(part),
+                       result.values().data() + block.begin, scratch.data())) {
+      detail::check_input("Mlp::logits", *this, x);
+    }
+  });
+  return result;
+}
+
+Matrix Mlp::gradient(MatrixView x) const {
+  check_columns("Mlp::gradient", *this, x);
+  const mlp::Kernels& kernels = mlp::kernels();
+  Matrix result(x.rows(), x.cols());
+  parallel_blocks(x.rows(), scoring_block, [&](Block block) {
+    mlp::Buffer scratch = state_->network.scratch();
+    const MatrixView part = x.rows(block.begin, block.end);
+    if (!kernels.input_gradient(state_->network.shape(), state_->parameters.data(),
+                                state_->transposed.data(), state_->inputs(part),
+                                result.data() + block.begin * x.cols(), scratch.data())) {
+      detail::check_input("Mlp::gradient", *this, x);
+    }
+  });
+  return result;
+}
+
+const std::vector<Mlp::Epoch>& Mlp::history() const {
+  check_fitted("Mlp::history", *this);
+  return state_->history;
+}
+
+std::vector<float> Mlp::parameters() const {
+  check_fitted("Mlp::parameters", *this);
+  return state_->network.unpack(state_->parameters.data());
+}
+
+void Mlp::save(Archive& archive) const {
+  check_fitted("Mlp::save", *this);
+  const Config& c = config_;
+  archive.set("hidden", std::vector<std::int64_t>(c.hidden.begin(), c.hidden.end()));
+  archive.set("activation", name_of(c.activation, activations));
+  archive.set("loss", name_of(c.loss, losses));
+  archive.set("schedule", name_of(c.schedule, schedules));
+  archive.set("batch_size", c.batch_size);
+  archive.set("epochs", c.epochs);
+  archive.set("decay_epochs", c.decay_epochs);
+  archive.set("patience", c.patience);
+  archive.set("learning_rate", c.learning_rate);
+  archive.set("warm_up", c.warm_up);
+  archive.set("final_rate", c.final_rate);
+  archive.set("decay", c.decay);
+  archive.set("beta1", c.beta1);
+  archive.set("beta2", c.beta2);
+  archive.set("weight_decay", c.weight_decay);
+  archive.set("l2", c.l2);
+  archive.set("averaging", c.averaging);
+  archive.set("held_out", c.held_out);
+
+  const auto features = static_cast<std::ptrdiff_t>(state_->features());
+  archive.set("mean", std::vector<double>(state_->mean.begin(), state_->mean.begin() + features));
+  archive.set("scale",
+              std::vector<double>(state_->scale.begin(), state_->scale.begin() + features));
+  archive.set("parameters", parameters());
+  std::vector<double> training, held_out;
+  for (const Epoch& epoch : state_->history) {
+    training.push_back(epoch.training);
+    held_out.push_back(epoch.held_out);
+  }
+  archive.set("training_loss", training);
+  archive.set("held_out_loss", held_out);
+}
+
+void Mlp::load(const Archive& archive) {
+  Config c;
+  c.hidden.clear();
+  for (std::int64_t width : archive.get<std::vector<std::int64_t>>("hidden"))
+    c.hidden.push_back(static_cast<std::size_t>(width));
+  c.activation = from_name<Activation>(archive.text("activation"), activations);
+  c.loss = from_name<Loss>(archive.text("loss"), losses);
+  c.schedule = from_name<Schedule>(archive.text("schedule"), schedules);
+  const auto count = [&](const char* key) {
+    return static_cast<std::size_t>(archive.integer(key));
+  };
+  c.batch_size = count("batch_size");
+  c.epochs = count("epochs");
+  c.decay_epochs = count("decay_epochs");
+  c.patience = count("patience");
+  c.learning_rate = archive.number("learning_rate");
+  c.warm_up = archive.number("warm_up");
+  c.final_rate = archive.number("final_rate");
+  c.decay = archive.number("decay");
+  c.beta1 = archive.number("beta1");
+  c.beta2 = archive.number("beta2");
+  c.weight_decay = archive.number("weight_decay");
+  c.l2 = archive.number("l2");
+  c.averaging = archive.number("averaging");
+  c.held_out = archive.number("held_out");
+  check_config(c);
+
+  const auto& mean = archive.numbers("mean");
+  const auto& scale = archive.numbers("scale");
+  const auto& parameters = archive.get<std::vector<float>>("parameters");
+  const auto& training = archive.numbers("training_loss");
+  const auto& held_out = archive.numbers("held_out_loss");
+  if (mean.empty()) throw FileError("Mlp::load: mean is empty, but must have a value a feature");
+  auto state = std::make_unique<State>(mean.size(), c);
+  check_same_size("Mlp::load", "scale", scale.size(), mean.size(), "one for each feature");
+  check_same_size("Mlp::load", "parameters", parameters.size(), state->network.plain_size(),
+                  "as many as the layers have");
+  check_same_size("Mlp::load", "held_out_loss", held_out.size(), training.size(),
+                  "one for each epoch");
+  std::copy(mean.begin(), mean.end(), state->mean.begin());
+  std::copy(scale.begin(), scale.end(), state->scale.begin());
+  state->network.pack(parameters, state->parameters.data());
+  mlp::kernels().transpose(state->network.shape(), state->parameters.data(),
+                           state->transposed.data());
+  for (std::size_t i = 0; i < training.size(); ++i)
+    state->history.push_back({training[i], held_out[i]});
+  config_ = std::move(c);
+  state_ = std::move(state);
+}
+
+}  // namespace neyman

@@ -1,0 +1,788 @@
+// The kernels of mlp_kernels.hpp in vectors of the compiler; included once for each instruction
+// set, by a source that defines NEYMAN_KERNELS_ISA and is compiled with the options of that set.
+// Everything here has internal linkage: no function compiled for one set can serve another.
+#include "classifiers/mlp_kernels.hpp"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace neyman::mlp {
+namespace {
+
+template <std::size_t lanes>
+struct VectorOf {
+  typedef float type __attribute__((vector_size(lanes * 4)));
+  typedef float loose __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
+  typedef std::int32_t integer __attribute__((vector_size(lanes * 4)));
+};
+
+#if defined(__AVX512F__)
+constexpr std::size_t lanes = 16;
+constexpr std::size_t block_rows = 8;  // 8 rows of 3 vectors in the 32 registers
+#elif defined(__AVX__)
+constexpr std::size_t lanes = 8;
+constexpr std::size_t block_rows = 4;  // 4 rows of 3 vectors in the 16 registers
+#else
+constexpr std::size_t lanes = 4;
+constexpr std::size_t block_rows = 4;
+#endif
+constexpr std::size_t strip_vectors = 3;
+
+using Vector = VectorOf<lanes>::type;
+using Unit = VectorOf<unit>::type;
+
+#define NEYMAN_INLINE inline __attribute__((always_inline))
+
+template <class T>
+constexpr std::size_t lanes_of = sizeof(T) / sizeof(float);
+template <class T>
+using IntegersOf = typename VectorOf<lanes_of<T>>::integer;
+
+template <class T>
+NEYMAN_INLINE T load(const float* from) {
+  return *reinterpret_cast<const typename VectorOf<lanes_of<T>>::loose*>(from);
+}
+template <class T>
+NEYMAN_INLINE void store(float* to, T value) {
+  *reinterpret_cast<typename VectorOf<lanes_of<T>>::loose*>(to) = value;
+}
+template <class T>
+NEYMAN_INLINE T splat(float value) {
+  return T{} + value;
+}
+template <class T>
+NEYMAN_INLINE T larger(T a, T b) {
+  return a > b ? a : b;
+}
+template <class T>
+NEYMAN_INLINE T smaller(T a, T b) {
+  return a < b ? a : b;
+}
+
+/// 1/x to about 1e-7 for 1e-37 < x < 1e37: an estimate and a step of Newton are cheaper than the
+/// division, which the pipes of multiplication would have to wait for.
+NEYMAN_INLINE VectorOf<4>::type reciprocal(VectorOf<4>::type x) { return 1.0f / x; }
+NEYMAN_INLINE VectorOf<8>::type reciprocal(VectorOf<8>::type x) {
+#if defined(__AVX512VL__)
+  const Unit r = (Unit)_mm256_rcp14_ps((__m256)x);
+  return r * (2.0f - x * r);
+#else
+  return 1.0f / x;
+#endif
+}
+#if defined(__AVX512F__)
+NEYMAN_INLINE VectorOf<16>::type reciprocal(VectorOf<16>::type x) {
+  const Vector r = (Vector)_mm512_rcp14_ps((__m512)x);
+  return r * (2.0f - x * r);
+}
+#endif
+
+/// exp(x), x in [-87, 87] after clamping: x = n log 2 + r, a polynomial in r, 2^n in the exponent.
+template <class T>
+NEYMAN_INLINE T exponential(T x) {
+  x = larger(smaller(x, splat<T>(87.0f)), splat<T>(-87.0f));
+  constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const T shifted = x * 1.44269504f + to_integer;
+  const T n = shifted - to_integer;
+  const T r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  T p = r * 8.312520223e-3f + 4.189015694e-2f;
+  p = p * r + 1.666711465e-1f;
+  p = p * r + 4.999923149e-1f;
+  p = p * (r * r) + r + 1.0f;
+  const auto exponent = ((IntegersOf<T>)shifted - 0x4B400000) << 23;
+  const auto bits = (IntegersOf<T>)p + exponent;
+  return (T)bits;
+}
+
+/// tanh(x) as x P(x²)/Q(x²), a minimax fit of the relative error on |x| < 8.1; 1 beyond.
+template <class T>
+NEYMAN_INLINE T hyperbolic_tangent(T x) {
+  x = larger(smaller(x, splat<T>(8.1f)), splat<T>(-8.1f));
+  const T u = x * x;
+  T p = u * 1.132542189e-5f + 2.941535439e-3f;
+  p = p * u + 1.291684699e-1f;
+  p = p * u + 9.999998382e-1f;
+  T q = u * 2.426206241e-7f + 2.373253007e-4f;
+  q = q * u + 2.377678894e-2f;
+  q = q * u + 4.625005057e-1f;
+  q = q * u + 1.0f;
+  return x * p * reciprocal(q);
+}
+
+/// log(1 + e) for e in [0, 1].
+template <class T>
+NEYMAN_INLINE T log_one_plus(T e) {
+  T p = e * -8.539198766e-3f + 4.408959613e-2f;
+  p = p * e - 1.076816613e-1f;
+  p = p * e + 1.774523766e-1f;
+  p = p * e - 2.449546135e-1f;
+  p = p * e + 3.327547948e-1f;
+  p = p * e - 4.999740537e-1f;
+  p = p * e + 9.999998057e-1f;
+  return p * e;
+}
+
+/// What becomes of the sums of a product: written as they are, through relu, or times the
+/// derivative of the activation whose value (silu: whose derivative) is at hand.
+enum class Finish { plain, relu, times_relu, times_tanh, times_silu };
+
+struct Product {
+  const float* a;  ///< rows x depth
+  std::size_t lda, rows, depth;
+  const float* b;  ///< depth x columns of the panel
+  std::size_t ldb;
+  const float* bias;  ///< added to each row, or null
+  float* c;
+  std::size_t ldc;
+  Finish finish;
+  const float* derivative;  ///< for times_silu; laid out like c
+  float* column_sums;       ///< times_*: Σ over rows of what was written is added here, or null
+};
+
+/// Finishes and writes column `v` of a block of sums to column `at` of the rows from `row`.
+template <Finish finish, class T, std::size_t columns>
+NEYMAN_INLINE void finish_column(const T (&sums)[block_rows][columns], std::size_t v,
+                                 const Product& w, std::size_t row, std::size_t at) {
+  T total{};
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < block_rows; ++r) {
+    float* c = w.c + (row + r) * w.ldc + at;
+    T value = sums[r][v];
+    if constexpr (finish == Finish::relu) value = larger(value, T{});
+    if constexpr (finish == Finish::times_relu) value = load<T>(c) > 0.0f ? value : T{};
+    if constexpr (finish == Finish::times_tanh) {
+      const T a = load<T>(c);
+      value *= 1.0f - a * a;
+    }
+    if constexpr (finish == Finish::times_silu) {
+      value *= load<T>(w.derivative + (row + r) * w.ldc + at);
+    }
+    total += value;
+    store(c, value);
+  }
+  if (finish >= Finish::times_relu && w.column_sums) {
+    store(w.column_sums + at, load<T>(w.column_sums + at) + total);
+  }
+}
+
+/// C = finish(bias + A B) for a strip of `vectors` vectors (and half a vector) of columns.
+template <int vectors, bool half>
+void product_strip(const Product& w, std::size_t column) {
+  constexpr std::size_t full = vectors > 0 ? vectors : 1;
+  for (std::size_t row = 0; row < w.rows; row += block_rows) {
+    Vector sums[block_rows][full];
+    Unit rest[block_rows][1];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < block_rows; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v)
+        sums[r][v] = w.bias ? load<Vector>(w.bias + column + v * lanes) : Vector{};
+      if constexpr (half)
+        rest[r][0] = w.bias ? load<Unit>(w.bias + column + vectors * lanes) : Unit{};
+    }
+    const float* a = w.a + row * w.lda;
+    const float* b = w.b + column;
+    for (std::size_t k = 0; k < w.depth; ++k, ++a, b += w.ldb) {
+      Vector bv[full];
+      Unit bh{};
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) bv[v] = load<Vector>(b + v * lanes);
+      if constexpr (half) bh = load<Unit>(b + vectors * lanes);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < block_rows; ++r) {
+        const float s = a[r * w.lda];
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) sums[r][v] += s * bv[v];
+        if constexpr (half) rest[r][0] += s * bh;
+      }
+    }
+    const auto finish = [&]<Finish f>() __attribute__((always_inline)) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) finish_column<f>(sums, v, w, row, column + v * lanes);
+      if constexpr (half) finish_column<f>(rest, 0, w, row, column + vectors * lanes);
+    };
+    switch (w.finish) {
+      case Finish::plain:
+        finish.template operator()<Finish::plain>();
+        break;
+      case Finish::relu:
+        finish.template operator()<Finish::relu>();
+        break;
+      case Finish::times_relu:
+        finish.template operator()<Finish::times_relu>();
+        break;
+      case Finish::times_tanh:
+        finish.template operator()<Finish::times_tanh>();
+        break;
+      case Finish::times_silu:
+        finish.template operator()<Finish::times_silu>();
+        break;
+    }
+  }
+}
+
+struct Outer {
+  const float* a;  ///< rows x lda, of which `inputs` columns
+  std::size_t lda, rows, inputs;
+  const float* d;  ///< rows x columns of the panel
+  std::size_t ldd;
+  float* g;  ///< inputs x columns of the panel, added to
+  std::size_t ldg;
+};
+
+/// G += Aᵀ D for `count` inputs from `input` and a strip of columns.
+template <int vectors, bool half, int count>
+NEYMAN_INLINE void outer_block(const Outer& w, std::size_t column, std::size_t input) {
+  constexpr std::size_t full = vectors > 0 ? vectors : 1;
+  float* g = w.g + input * w.ldg + column;
+  Vector sums[count][full];
+  Unit rest[count];
+#pragma GCC unroll 8
+  for (int i = 0; i < count; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) sums[i][v] = load<Vector>(g + i * w.ldg + v * lanes);
+    if constexpr (half) rest[i] = load<Unit>(g + i * w.ldg + vectors * lanes);
+  }
+  const float* a = w.a + input;
+  const float* d = w.d + column;
+  for (std::size_t row = 0; row < w.rows; ++row, a += w.lda, d += w.ldd) {
+    Vector dv[full];
+    Unit dh{};
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) dv[v] = load<Vector>(d + v * lanes);
+    if constexpr (half) dh = load<Unit>(d + vectors * lanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < count; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sums[i][v] += a[i] * dv[v];
+      if constexpr (half) rest[i] += a[i] * dh;
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < count; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) store(g + i * w.ldg + v * lanes, sums[i][v]);
+    if constexpr (half) store(g + i * w.ldg + vectors * lanes, rest[i]);
+  }
+}
+
+template <int vectors, bool half>
+void outer_strip(const Outer& w, std::size_t column) {
+  std::size_t i = 0;
+  for (; i + block_rows <= w.inputs; i += block_rows)
+    outer_block<vectors, half, block_rows>(w, column, i);
+  if (block_rows > 4 && i + 4 <= w.inputs) {
+    outer_block<vectors, half, 4>(w, column, i);
+    i += 4;
+  }
+  if (i + 2 <= w.inputs) {
+    outer_block<vectors, half, 2>(w, column, i);
+    i += 2;
+  }
+  if (i < w.inputs) outer_block<vectors, half, 1>(w, column, i);
+}
+
+/// Cuts the `width` columns of a panel into strips that fit the registers.
+template <class Work>
+void for_each_strip(std::size_t width, Work&& work) {
+  if constexpr (lanes == 2 * unit) {
+    switch (width / unit) {
+      case 1:
+        work.template operator()<0, true>(0);
+        break;
+      case 2:
+        work.template operator()<1, false>(0);
+        break;
+      case 3:
+        work.template operator()<1, true>(0);
+        break;
+      case 4:
+        work.template operator()<2, false>(0);
+        break;
+      case 5:
+        work.template operator()<2, true>(0);
+        break;
+      default:
+        work.template operator()<3, false>(0);
+        break;
+    }
+  } else {
+    std::size_t left = width / lanes, column = 0;
+    while (left > 0) {
+      const std::size_t strips = (left + strip_vectors - 1) / strip_vectors;
+      const std::size_t vectors = (left + strips - 1) / strips;
+      switch (vectors) {
+        case 1:
+          work.template operator()<1, false>(column);
+          break;
+        case 2:
+          work.template operator()<2, false>(column);
+          break;
+        default:
+          work.template operator()<3, false>(column);
+          break;
+      }
+      left -= vectors;
+      column += vectors * lanes;
+    }
+  }
+}
+
+void product(const Product& w, std::size_t width) {
+  for_each_strip(width, [&]<int vectors, bool half>(std::size_t column) {
+    product_strip<vectors, half>(w, column);
+  });
+}
+
+void outer(const Outer& w, std::size_t width) {
+  for_each_strip(width, [&]<int vectors, bool half>(std::size_t column) {
+    outer_strip<vectors, half>(w, column);
+  });
+}
+
+std::size_t padded_rows(std::size_t rows) { return (rows + unit - 1) / unit * unit; }
+
+void apply_tanh(float* values, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += lanes)
+    store(values + i, hyperbolic_tangent(load<Vector>(values + i)));
+}
+
+/// Values become z σ(z); `derivative` gets σ + z σ (1 − σ).
+void apply_silu(float* values, float* derivative, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += lanes) {
+    const Vector z = load<Vector>(values + i);
+    const Vector s = reciprocal(1.0f + exponential(-z));
+    const Vector a = z * s;
+    store(values + i, a);
+    store(derivative + i, a + s * (1.0f - a));
+  }
+}
+
+/// One pass of a tile through the network. The scratch memory holds the inputs of each layer,
+/// then (silu) the derivatives in the same order, then logits, factors and weights of the rows.
+struct Pass {
+  const Shape& shape;
+  const float* parameters;
+  float* scratch;
+  std::size_t rows;  ///< a multiple of `unit`
+
+  float* inputs(std::size_t layer) const { return scratch + shape.layers[layer].values; }
+  float* derivatives(std::size_t layer) const { return inputs(layer) + shape.values; }
+  float* logits() const { return scratch + 2 * shape.values; }
+  float* factors() const { return logits() + tile; }
+  float* weights() const { return factors() + tile; }
+  const Layer& output() const { return shape.layers[shape.count - 1]; }
+
+  void forward() const {
+    for (std::size_t l = 0; l + 1 < shape.count; ++l) {
+      const Layer& layer = shape.layers[l];
+      const bool relu = shape.activation == Activation::relu;
+      for (std::size_t p = 0; p < panel_count(layer.out_pad); ++p) {
+        const Panel columns = panel(layer.out_pad, p);
+        const float* b = parameters + layer.parameters + (layer.in + 1) * columns.begin;
+        product({inputs(l), layer.in_pad, rows, layer.in, b, columns.width,
+                 b + layer.in * columns.width, inputs(l + 1) + columns.begin, layer.out_pad,
+                 relu ? Finish::relu : Finish::plain, nullptr, nullptr},
+                columns.width);
+      }
+      const std::size_t count = rows * layer.out_pad;
+      if (shape.activation == Activation::tanh) apply_tanh(inputs(l + 1), count);
+      if (shape.activation == Activation::silu)
+        apply_silu(inputs(l + 1), derivatives(l + 1), count);
+    }
+    output_logits();
+  }
+
+  /// z = a·w + b, eight rows at a time.
+  void output_logits() const {
+    const float* w = parameters + output().parameters;
+    const float bias = w[output().in_pad];
+    const std::size_t width = output().in_pad;
+    for (std::size_t row = 0; row < rows; row += unit) {
+      const float* a = inputs(shape.count - 1) + row * width;
+      Unit sums[unit] = {};
+      for (std::size_t c = 0; c < width; c += unit) {
+        const Unit wv = load<Unit>(w + c);
+#pragma GCC unroll 8
+        for (std::size_t r = 0; r < unit; ++r) sums[r] += load<Unit>(a + r * width + c) * wv;
+      }
+      store(logits() + row, sum_lanes(sums) + bias);
+    }
+  }
+
+  static NEYMAN_INLINE Unit sum_lanes(const Unit (&v)[unit]) {
+#if defined(__AVX__)
+    const auto pairs = [](Unit a, Unit b) __attribute__((always_inline)) {
+      return __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14) +
+             __builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
+    };
+    const Unit low = pairs(pairs(v[0], v[1]), pairs(v[2], v[3]));
+    const Unit high = pairs(pairs(v[4], v[5]), pairs(v[6], v[7]));
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
+#else
+    Unit result{};
+    for (std::size_t r = 0; r < unit; ++r)
+      for (std::size_t i = 0; i < unit; ++i) result[r] += v[r][i];
+    return result;
+#endif
+  }
+
+  /// Σ w·loss of the rows; factors become scale · w · ∂loss/∂z. With u the logit in favour of the
+  /// right side, σ(−u) is the probability given to the wrong one: no difference of near numbers.
+  double loss(Loss kind, float scale) const {
+    Unit total{};
+    for (std::size_t row = 0; row < rows; row += unit) {
+      const Unit z = load<Unit>(logits() + row);
+      const Unit signed_weight = load<Unit>(weights() + row);
+      const auto denominator = (IntegersOf<Unit>)signed_weight < 0;
+      const Unit weight = denominator ? -signed_weight : signed_weight;
+      const Unit u = denominator ? z : -z;
+      const Unit e = exponential(u < 0.0f ? u : -u);
+      const Unit q = 1.0f / (1.0f + e);
+      const Unit wrong = u < 0.0f ? q : e * q;
+      if (kind == Loss::cross_entropy) {
+        total += weight * (larger(-u, Unit{}) + log_one_plus(e));
+        store(factors() + row, scale * signed_weight * wrong);
+      } else {
+        total += weight * wrong * wrong;
+        store(factors() + row, scale * signed_weight * (2.0f * wrong * e * q * q));
+      }
+    }
+    float sum = 0.0f;
+    for (std::size_t i = 0; i < unit; ++i) sum += total[i];
+    return static_cast<double>(sum);
+  }
+
+  Finish derivative_finish() const {
+    if (shape.activation == Activation::relu) return Finish::times_relu;
+    return shape.activation == Activation::tanh ? Finish::times_tanh : Finish::times_silu;
+  }
+
+  /// The inputs of the output layer become ∂/∂z of the layer below; with a gradient, adds to the
+  /// output layer's weights and to the biases below.
+  template <class T>
+  NEYMAN_INLINE void output_columns(std::size_t column, float* gradient,
+                                    float* bias_gradient) const {
+    const Layer& layer = output();
+    const T w = load<T>(parameters + layer.parameters + column);
+    float* a = inputs(shape.count - 1) + column;
+    const float* d = derivatives(shape.count - 1) + column;
+    const float* factor = factors();
+    T weight_sum{}, bias_sum{};
+    for (std::size_t row = 0; row < rows; ++row, a += layer.in_pad, d += layer.in_pad) {
+      const T value = load<T>(a);
+      weight_sum += factor[row] * value;
+      T below = factor[row] * w;
+      if (shape.count > 1) {
+        if (shape.activation == Activation::relu) {
+          below = value > 0.0f ? below : T{};
+        } else if (shape.activation == Activation::tanh) {
+          below *= 1.0f - value * value;
+        } else {
+          below *= load<T>(d);
+        }
+      }
+      bias_sum += below;
+      store(a, below);
+    }
+    if (gradient) {
+      float* g = gradient + layer.parameters + column;
+      store(g, load<T>(g) + weight_sum);
+    }
+    if (bias_gradient) store(bias_gradient, load<T>(bias_gradient) + bias_sum);
+  }
+
+  /// Where the biases of hidden layer `l` start in its panel p.
+  std::size_t bias_offset(std::size_t l, Panel columns) const {
+    const Layer& layer = shape.layers[l];
+    return layer.parameters + (layer.in + 1) * columns.begin + layer.in * columns.width;
+  }
+
+  void output_backward(float* gradient) const {
+    const std::size_t width = output().in_pad;
+    const std::size_t last = shape.count - 1;
+    if (gradient) {
+      float sum = 0.0f;
+      for (std::size_t row = 0; row < rows; ++row) sum += factors()[row];
+      gradient[output().parameters + width] += sum;
+    }
+    for (std::size_t p = 0; p < panel_count(width); ++p) {
+      const Panel columns = panel(width, p);
+      float* biases = gradient && last > 0 ? gradient + bias_offset(last - 1, columns) : nullptr;
+      const auto bias_at = [&](std::size_t c) {
+        return biases ? biases + (c - columns.begin) : nullptr;
+      };
+      std::size_t c = columns.begin;
+      if constexpr (lanes > unit) {
+        for (; c + lanes <= columns.begin + columns.width; c += lanes)
+          output_columns<Vector>(c, gradient, bias_at(c));
+      }
+      for (; c < columns.begin + columns.width; c += unit)
+        output_columns<Unit>(c, gradient, bias_at(c));
+    }
+  }
+
+  /// From ∂/∂z of hidden layer l (in inputs(l + 1)) to ∂/∂z of the layer below, or for the first
+  /// layer to ∂/∂x, in the place of the layer's inputs.
+  void layer_backward(std::size_t l, const float* transposed, float* gradient) const {
+    const Layer& layer = shape.layers[l];
+    for (std::size_t p = 0; p < panel_count(layer.in_pad); ++p) {
+      const Panel columns = panel(layer.in_pad, p);
+      float* sums = gradient && l > 0 ? gradient + bias_offset(l - 1, columns) : nullptr;
+      product({inputs(l + 1), layer.out_pad, rows, layer.out,
+               transposed + layer.transposed + layer.out * columns.begin, columns.width, nullptr,
+               inputs(l) + columns.begin, layer.in_pad, l > 0 ? derivative_finish() : Finish::plain,
+               derivatives(l) + columns.begin, sums},
+              columns.width);
+    }
+  }
+
+  void layer_gradient(std::size_t l, float* gradient) const {
+    const Layer& layer = shape.layers[l];
+    for (std::size_t p = 0; p < panel_count(layer.out_pad); ++p) {
+      const Panel columns = panel(layer.out_pad, p);
+      outer({inputs(l), layer.in_pad, rows, layer.in, inputs(l + 1) + columns.begin, layer.out_pad,
+             gradient + layer.parameters + (layer.in + 1) * columns.begin, columns.width},
+            columns.width);
+    }
+  }
+
+  void backward(const float* transposed, float* gradient) const {
+    output_backward(gradient);
+    for (std::size_t l = shape.count - 1; l-- > 0;) {
+      layer_gradient(l, gradient);
+      if (l > 0) layer_backward(l, transposed, gradient);
+    }
+  }
+
+  /// Brings `count` rows from anywhere into the tile; the rows that fill it up weigh nothing.
+  void gather(const Rows& data, std::size_t begin, std::size_t count) const {
+    const std::size_t width = shape.layers[0].in_pad;
+    const std::size_t known = data.count + data.ahead;
+    for (std::size_t r = 0; r < count; ++r) {
+      if (begin + r + tile < known) {
+        const float* next = data.data + data.order[begin + r + tile] * data.stride;
+        for (std::size_t c = 0; c < data.stride; c += 16) __builtin_prefetch(next + c);
+      }
+      const float* from = data.data + data.order[begin + r] * data.stride;
+      float* to = inputs(0) + r * width;
+      for (std::size_t c = 0; c < width; c += unit) store(to + c, load<Unit>(from + c));
+      if (width == data.stride) to[width - 1] = 0.0f;
+      weights()[r] = from[data.stride - 1];
+    }
+    for (std::size_t r = count; r < rows; ++r) {
+      for (std::size_t c = 0; c < width; ++c) inputs(0)[r * width + c] = 0.0f;
+      weights()[r] = 0.0f;
+    }
+  }
+
+  bool standardise(const Inputs& data, std::size_t begin, std::size_t count) const {
+    const std::size_t width = shape.layers[0].in_pad;
+    bool finite = true;
+    for (std::size_t r = 0; r < count; ++r) {
+      const double* from = data.data + (begin + r) * data.stride;
+      finite &= standardise_row(from, data, shape.layers[0].in, inputs(0) + r * width);
+    }
+    for (std::size_t i = count * width; i < rows * width; ++i) inputs(0)[i] = 0.0f;
+    return finite;
+  }
+
+  static NEYMAN_INLINE bool standardise_row(const double* from, const Inputs& data, std::size_t in,
+                                            float* to) {
+    bool finite = true;
+#if defined(__AVX512F__)
+    for (std::size_t c = 0; c < in; c += unit) {
+      const auto mask = static_cast<__mmask8>(in - c >= unit ? 0xff : (1u << (in - c)) - 1);
+      const __m512d x = _mm512_maskz_loadu_pd(mask, from + c);
+      finite &=
+          _mm512_cmp_pd_mask(_mm512_abs_pd(x), _mm512_set1_pd(__DBL_MAX__), _CMP_LE_OQ) == 0xff;
+      __m512d d = _mm512_mul_pd(_mm512_sub_pd(x, _mm512_loadu_pd(data.mean + c)),
+                                _mm512_loadu_pd(data.scale + c));
+      d = _mm512_min_pd(d, _mm512_set1_pd(largest_input));
+      d = _mm512_max_pd(d, _mm512_set1_pd(-largest_input));
+      store(to + c, (Unit)_mm512_cvtpd_ps(d));
+    }
+#else
+    for (std::size_t c = 0; c < in; ++c) {
+      const double x = from[c];
+      finite &= __builtin_fabs(x) <= __DBL_MAX__;
+      double d = (x - data.mean[c]) * data.scale[c];
+      d = d < largest_input ? d : largest_input;
+      d = d > -largest_input ? d : -largest_input;
+      to[c] = static_cast<float>(d);
+    }
+#endif
+    return finite;
+  }
+};
+
+double accumulate(const Shape& shape, Loss loss, const float* parameters, const float* transposed,
+                  const Rows& data, float scale, float* gradient, float* scratch) {
+  double total = 0.0;
+  for (std::size_t begin = 0; begin < data.count; begin += tile) {
+    const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
+    const Pass pass{shape, parameters, scratch, padded_rows(count)};
+    pass.gather(data, begin, count);
+    pass.forward();
+    total += pass.loss(loss, scale);
+    if (gradient) pass.backward(transposed, gradient);
+  }
+  return total;
+}
+
+/// Eight rows of eight become eight columns.
+NEYMAN_INLINE void transpose_unit(const float* from, std::size_t from_stride, std::size_t rows,
+                                  float* to, std::size_t to_stride, std::size_t columns) {
+#if defined(__AVX__)
+  Unit a[unit], b[unit], c[unit];
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < unit; ++i)
+    a[i] = i < rows ? load<Unit>(from + i * from_stride) : Unit{};
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < unit; i += 2) {
+    b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < unit; i += 4) {
+    c[i] = __builtin_shufflevector(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+    c[i + 1] = __builtin_shufflevector(b[i], b[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    c[i + 2] = __builtin_shufflevector(b[i + 1], b[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+    c[i + 3] = __builtin_shufflevector(b[i + 1], b[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
+  }
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < unit / 2; ++i) {
+    if (i < columns)
+      store(to + i * to_stride, __builtin_shufflevector(c[i], c[i + 4], 0, 1, 2, 3, 8, 9, 10, 11));
+    if (i + 4 < columns)
+      store(to + (i + 4) * to_stride,
+            __builtin_shufflevector(c[i], c[i + 4], 4, 5, 6, 7, 12, 13, 14, 15));
+  }
+#else
+  for (std::size_t j = 0; j < columns; ++j)
+    for (std::size_t i = 0; i < unit; ++i)
+      to[j * to_stride + i] = i < rows ? from[i * from_stride + j] : 0.0f;
+#endif
+}
+
+/// Copies a hidden layer's weights into panels of input columns, a row for each output.
+void transpose_layer(const Layer& layer, const float* parameters, float* transposed) {
+  for (std::size_t p = 0; p < panel_count(layer.out_pad); ++p) {
+    const Panel outputs = panel(layer.out_pad, p);
+    const float* from = parameters + layer.parameters + (layer.in + 1) * outputs.begin;
+    for (std::size_t q = 0; q < panel_count(layer.in_pad); ++q) {
+      const Panel inputs = panel(layer.in_pad, q);
+      float* to = transposed + layer.transposed + layer.out * inputs.begin;
+      for (std::size_t j = outputs.begin; j < outputs.begin + outputs.width; j += unit) {
+        for (std::size_t i = inputs.begin; i < inputs.begin + inputs.width; i += unit) {
+          transpose_unit(from + i * outputs.width + (j - outputs.begin), outputs.width,
+                         layer.in - i, to + j * inputs.width + (i - inputs.begin), inputs.width,
+                         layer.out - j);
+        }
+      }
+    }
+  }
+}
+
+void transpose(const Shape& shape, const float* parameters, float* transposed) {
+  for (std::size_t l = 0; l + 1 < shape.count; ++l)
+    transpose_layer(shape.layers[l], parameters, transposed);
+}
+
+void adam_range(const AdamStep& step, std::size_t count, float decay, float l2, float* __restrict p,
+                float* __restrict g, float* __restrict m, float* __restrict v) {
+  const float beta1 = step.beta1, beta2 = step.beta2;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float slope = g[i] + l2 * p[i];
+    g[i] = 0.0f;
+    m[i] = beta1 * m[i] + (1.0f - beta1) * slope;
+    v[i] = beta2 * v[i] + (1.0f - beta2) * slope * slope;
+    const float size = __builtin_sqrtf(v[i] * step.second_scale) + step.epsilon;
+    p[i] -= step.learning_rate * m[i] / size + decay * p[i];
+  }
+}
+
+/// Biases are neither decayed nor penalised.
+void adam(const Shape& shape, const AdamStep& step, float* parameters, float* transposed,
+          float* gradient, float* first, float* second) {
+  const auto update = [&](std::size_t at, std::size_t count, bool weights) {
+    adam_range(step, count, weights ? step.weight_decay : 0.0f, weights ? step.l2 : 0.0f,
+               parameters + at, gradient + at, first + at, second + at);
+  };
+  for (std::size_t l = 0; l + 1 < shape.count; ++l) {
+    const Layer& layer = shape.layers[l];
+    for (std::size_t p = 0; p < panel_count(layer.out_pad); ++p) {
+      const Panel columns = panel(layer.out_pad, p);
+      const std::size_t at = layer.parameters + (layer.in + 1) * columns.begin;
+      update(at, layer.in * columns.width, true);
+      update(at + layer.in * columns.width, columns.width, false);
+    }
+    if (l > 0) transpose_layer(layer, parameters, transposed);
+  }
+  const Layer& output = shape.layers[shape.count - 1];
+  update(output.parameters, output.in_pad, true);
+  update(output.parameters + output.in_pad, unit, false);
+}
+
+bool score(const Shape& shape, const float* parameters, const Inputs& data, double* logits,
+           float* scratch) {
+  bool finite = true;
+  for (std::size_t begin = 0; begin < data.count; begin += tile) {
+    const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
+    const Pass pass{shape, parameters, scratch, padded_rows(count)};
+    finite &= pass.standardise(data, begin, count);
+    pass.forward();
+    for (std::size_t r = 0; r < count; ++r)
+      logits[begin + r] = static_cast<double>(pass.logits()[r]);
+  }
+  return finite;
+}
+
+bool input_gradient(const Shape& shape, const float* parameters, const float* transposed,
+                    const Inputs& data, double* gradient, float* scratch) {
+  bool finite = true;
+  const std::size_t in = shape.layers[0].in, width = shape.layers[0].in_pad;
+  for (std::size_t begin = 0; begin < data.count; begin += tile) {
+    const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
+    const Pass pass{shape, parameters, scratch, padded_rows(count)};
+    finite &= pass.standardise(data, begin, count);
+    pass.forward();
+    for (std::size_t r = 0; r < pass.rows; ++r) pass.factors()[r] = 1.0f;
+    pass.output_backward(nullptr);
+    for (std::size_t l = shape.count - 1; l-- > 0;) pass.layer_backward(l, transposed, nullptr);
+    for (std::size_t r = 0; r < count; ++r)
+      for (std::size_t c = 0; c < in; ++c)
+        gradient[(begin + r) * in + c] =
+            static_cast<double>(pass.inputs(0)[r * width + c]) * data.scale[c];
+  }
+  return finite;
+}
+
+void all_tanh(const float* x, float* y, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += lanes)
+    store(y + i, hyperbolic_tangent(load<Vector>(x + i)));
+}
+
+void all_exp(const float* x, float* y, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += lanes) store(y + i, exponential(load<Vector>(x + i)));
+}
+
+}  // namespace
+
+#define NEYMAN_TEXT_(x) #x
+#define NEYMAN_TEXT(x) NEYMAN_TEXT_(x)
+#define NEYMAN_JOIN_(a, b) a##b
+#define NEYMAN_JOIN(a, b) NEYMAN_JOIN_(a, b)
+
+extern const Kernels NEYMAN_JOIN(kernels_, NEYMAN_KERNELS_ISA) = {NEYMAN_TEXT(NEYMAN_KERNELS_ISA),
+                                                                  accumulate,
+                                                                  adam,
+                                                                  transpose,
+                                                                  score,
+                                                                  input_gradient,
+                                                                  all_tanh,
+                                                                  all_exp};
+
+}  // namespace neyman::mlp

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "classifiers/mlp_kernels.hpp"
+
+namespace neyman::mlp {
+
+/// Zeroed floats that start on a cache line.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t size);
+  std::size_t size() const { return size_; }
+  float* data() { return data_.get(); }
+  const float* data() const { return data_.get(); }
+  float& operator[](std::size_t i) { return data_[i]; }
+
+ private:
+  struct Free {
+    void operator()(float* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
+  };
+  std::unique_ptr<float[], Free> data_;
+  std::size_t size_ = 0;
+};
+
+/// The shape of a network and how its parameters lie in memory. Outside of the kernels the
+/// parameters are `plain`: for each layer the weights W[output][input], then the biases.
+class Network {
+ public:
+  /// `widths`: the inputs, then each hidden layer; one output is implied.
+  Network(const std::vector<std::size_t>& widths, Activation activation);
+
+  const Shape& shape() const { return shape_; }
+  std::size_t plain_size() const;
+  void pack(std::span<const float> plain, float* parameters) const;
+  std::vector<float> unpack(const float* parameters) const;
+  Buffer scratch() const { return Buffer(shape_.scratch); }
+
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+ private:
+  std::size_t place(std::size_t layer, std::size_t output, std::size_t input) const;
+  std::vector<Layer> layers_;
+  Shape shape_;
+};
+
+/// The best kernels that this machine runs, or those that NEYMAN_ISA names (v2, v3, v4).
+/// @throw ArgumentError where NEYMAN_ISA names none, or one that this machine does not run.
+const Kernels& kernels();
+/// All that this machine runs, the best last.
+std::vector<const Kernels*> supported_kernels();
+
+/// A uniformly random permutation of `order`: cut at random into parts that fit the cache, each
+/// of which is shuffled (Rao and Sandelius).
+void shuffle(std::vector<std::uint32_t>& order, std::vector<std::uint32_t>& spare,
+             std::uint64_t seed, std::uint64_t epoch);
+
+}  // namespace neyman::mlp
