@@ -79,7 +79,7 @@ std::vector<double> simulation_variance_share(const ParameterSpace& parameters,
 
 }  // namespace
 
-Ensemble run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
+EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
                       const Distribution& simulator, const MixtureRatio& approximate,
                       const MixtureRatio* exact) {
   check_at_least("run_ensemble", "datasets", config.datasets, 1);
@@ -101,7 +101,7 @@ Ensemble run_ensemble(const EnsembleConfig& config, const ParameterSpace& parame
     progress.advance();
   });
 
-  Ensemble out;
+  EnsembleResult out;
   out.config = config;
   out.approximate = summarise(config, learned);
   if (exact != nullptr) out.exact = summarise(config, known);

@@ -14,8 +14,7 @@ namespace neyman {
 FoldedSample::FoldedSample(Samples samples, const RatioConfig& config, std::uint64_t stream)
     : samples_(std::move(samples)),
       fold_(samples_.size()),
-      seed_(derive_seed(config.seed, "sample", stream)),
-      stream_(stream) {
+      seed_(derive_seed(config.seed, "sample", stream)) {
   samples_.check("FoldedSample");
   const auto seed = derive_seed(seed_, "folds");
   events_ = samples_.groups.empty() ? k_fold(samples_.size(), config.folds, seed)
@@ -28,10 +27,21 @@ std::vector<double> FoldedSample::weights() const {
   return samples_.weighted() ? samples_.weights : std::vector<double>(size(), 1.0);
 }
 
+void FoldedSample::replica_counts(std::size_t replica, std::size_t fold,
+                                  std::span<double> counts) const {
+  check_same_size("replica_counts", "counts", counts.size(), events_[fold].size(),
+                  "one an event of the fold");
+  RandomStream random(seed_, "bootstrap", replica * events_.size() + fold);
+  for (double& count : counts) count = static_cast<double>(random.poisson(1.0));
+}
+
 std::vector<double> FoldedSample::replica_weights(std::size_t replica) const {
   auto out = weights();
-  RandomStream random(seed_, "bootstrap", replica);
-  for (double& weight : out) weight *= static_cast<double>(random.poisson(1.0));
+  for (std::size_t fold = 0; fold < events_.size(); ++fold) {
+    std::vector<double> counts(events_[fold].size());
+    replica_counts(replica, fold, counts);
+    for (std::size_t i = 0; i < counts.size(); ++i) out[events_[fold][i]] *= counts[i];
+  }
   return out;
 }
 
@@ -42,75 +52,76 @@ struct HeldOut {
   std::vector<double> logits, weights;
 };
 
-HeldOut held_out_side(const FoldedSample& sample, const Logits& scores,
-                      const std::vector<double>& weights, std::size_t fold) {
+HeldOut held_out_side(const FoldedSample& sample, const Logits& scores, std::size_t fold) {
   HeldOut out;
   for (const std::size_t event : sample.fold_events(fold)) {
-    if (weights[event] == 0.0) continue;
     out.logits.push_back(scores[event]);
-    out.weights.push_back(weights[event]);
+    if (sample.samples().weighted()) out.weights.push_back(sample.samples().weights[event]);
   }
   return out;
 }
 
-std::unique_ptr<Calibrator> calibrate(const Calibrator& prototype, const HeldOut& numerator,
-                                      const HeldOut& denominator) {
-  auto calibrator = prototype.fresh();
-  calibrator->fit({numerator.logits, denominator.logits, numerator.weights, denominator.weights});
-  return calibrator;
+std::unique_ptr<Classifier> train_fold(const FoldedSample& numerator,
+                                       const FoldedSample& denominator, const RatioConfig& config,
+                                       std::size_t fold, std::uint64_t seed) {
+  Matrix x(0, numerator.samples().features());
+  std::vector<std::uint8_t> labels;
+  std::vector<double> weights;
+  const auto add = [&](const FoldedSample& side, std::uint8_t label) {
+    std::vector<std::size_t> events;
+    for (std::size_t i = 0; i < side.size(); ++i)
+      if (side.fold(i) != fold) events.push_back(i);
+    x.append(side.samples().x.take(events));
+    labels.insert(labels.end(), events.size(), label);
+    for (const std::size_t i : events) weights.push_back(side.samples().weight(i));
+  };
+  add(numerator, 0);
+  add(denominator, 1);
+  auto classifier = config.classifier->fresh();
+  classifier->fit({x, labels, weights, seed});
+  return classifier;
 }
 
 }  // namespace
 
 void CrossFit::fit(const FoldedSample& numerator, const FoldedSample& denominator,
-                   const RatioConfig& config, std::uint64_t pair) {
-  const std::size_t features = numerator.samples().features();
-  check_same_size("CrossFit::fit", "denominator", denominator.samples().features(), features,
-                  "features, as the numerator");
+                   const RatioConfig& config, std::uint64_t pair, Progress* progress) {
+  check_same_size("CrossFit::fit", "denominator", denominator.samples().features(),
+                  numerator.samples().features(), "features, as the numerator");
   classifiers_.clear();
   classifiers_.resize(config.folds);
   parallel_tasks(config.folds, [&](std::size_t fold) {
-    Matrix x(0, features);
-    std::vector<std::uint8_t> labels;
-    std::vector<double> weights;
-    const auto add = [&](const FoldedSample& side, std::uint8_t label) {
-      const auto& samples = side.samples();
-      std::vector<std::size_t> events;
-      for (std::size_t i = 0; i < side.size(); ++i)
-        if (side.fold(i) != fold) events.push_back(i);
-      x.append(samples.x.take(events));
-      labels.insert(labels.end(), events.size(), label);
-      for (const std::size_t i : events) weights.push_back(samples.weight(i));
-    };
-    add(numerator, 0);
-    add(denominator, 1);
-    auto classifier = config.classifier->fresh();
-    const auto seed = derive_seed(config.seed, fmt::format("train/{}", pair), fold);
-    classifier->fit({x, labels, weights, seed});
-    classifiers_[fold] = std::move(classifier);
+    classifiers_[fold] = train_fold(numerator, denominator, config, fold,
+                                    derive_seed(config.seed, fmt::format("train/{}", pair), fold));
+    if (progress != nullptr) progress->advance();
   });
 
-  const auto top = held_out_scores(numerator);
-  const auto bottom = held_out_scores(denominator);
-  const auto calibrate_all = [&](const std::vector<double>& top_weights,
-                                 const std::vector<double>& bottom_weights) {
-    std::vector<std::unique_ptr<Calibrator>> out;
-    for (std::size_t fold = 0; fold < config.folds; ++fold)
-      out.push_back(calibrate(*config.calibrator,
-                              held_out_side(numerator, top, top_weights, fold),
-                              held_out_side(denominator, bottom, bottom_weights, fold)));
-    return out;
-  };
-  calibrators_ = calibrate_all(numerator.weights(), denominator.weights());
+  const auto top_scores = held_out_scores(numerator);
+  const auto bottom_scores = held_out_scores(denominator);
+  calibrators_.clear();
   replica_calibrators_.clear();
   replica_calibrators_.resize(config.replicas);
+  for (std::size_t fold = 0; fold < config.folds; ++fold) {
+    const auto top = held_out_side(numerator, top_scores, fold);
+    const auto bottom = held_out_side(denominator, bottom_scores, fold);
+    const CalibrationSet set{top.logits, bottom.logits, top.weights, bottom.weights};
+    calibrators_.push_back(config.calibrator->fresh());
+    calibrators_.back()->fit(set);
+    auto replicas = config.calibrator->fit_replicas(
+        set, config.replicas,
+        [&](std::size_t replica, std::span<double> top_counts, std::span<double> bottom_counts) {
+          numerator.replica_counts(replica, fold, top_counts);
+          denominator.replica_counts(replica, fold, bottom_counts);
+        });
+    for (std::size_t b = 0; b < config.replicas; ++b)
+      replica_calibrators_[b].push_back(std::move(replicas[b]));
+  }
   members_.assign(config.replicas, {});
-  parallel_tasks(config.replicas, [&](std::size_t b) {
-    replica_calibrators_[b] =
-        calibrate_all(numerator.replica_weights(b), denominator.replica_weights(b));
+  for (std::size_t b = 0; b < config.replicas; ++b) {
     RandomStream random(derive_seed(config.seed, "members", pair), "replica", b);
-    for (std::size_t k = 0; k < config.folds; ++k) members_[b].push_back(random.below(config.folds));
-  });
+    for (std::size_t k = 0; k < config.folds; ++k)
+      members_[b].push_back(random.below(config.folds));
+  }
 }
 
 Matrix CrossFit::scores(MatrixView x) const {

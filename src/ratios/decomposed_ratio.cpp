@@ -60,9 +60,10 @@ DecomposedRatio::DecomposedRatio(const std::vector<FoldedSample>& samples,
   for (std::size_t c = 0; c < count; ++c)
     for (std::size_t d = c + 1; d < count; ++d) members.emplace_back(c, d);
   pairs_.resize(members.size());
+  Progress progress("train", members.size() * config.folds);
   parallel_tasks(members.size(), [&](std::size_t p) {
     const auto [c, d] = members[p];
-    pairs_[p].fit(samples[c], samples[d], config, p);
+    pairs_[p].fit(samples[c], samples[d], config, p, &progress);
   });
 
   normalisation_.assign(count, 1.0);

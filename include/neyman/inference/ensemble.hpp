@@ -34,7 +34,7 @@ struct EnsembleSide {
   KolmogorovSmirnov wilks;        ///< −2 log Λ against χ² with one degree a parameter
 };
 
-struct Ensemble {
+struct EnsembleResult {
   EnsembleConfig config;
   EnsembleSide approximate;
   std::optional<EnsembleSide> exact;  ///< where the density is known; the same datasets
@@ -49,7 +49,7 @@ struct Ensemble {
 
 /// Simulates and fits, in parallel over datasets; the same numbers for any number of threads.
 /// A dataset whose fit fails is counted, not fatal.
-Ensemble run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
+EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
                       const Distribution& simulator, const MixtureRatio& approximate,
                       const MixtureRatio* exact);
 

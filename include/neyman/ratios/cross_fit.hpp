@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "neyman/classifiers/classifier.hpp"
 #include "neyman/core/archive.hpp"
 #include "neyman/core/matrix.hpp"
+#include "neyman/core/progress.hpp"
 #include "neyman/core/scales.hpp"
 #include "neyman/data/samples.hpp"
 
@@ -37,15 +39,18 @@ class FoldedSample {
   std::size_t size() const { return samples_.size(); }
   std::size_t fold(std::size_t event) const { return fold_[event]; }
   const std::vector<std::size_t>& fold_events(std::size_t fold) const { return events_[fold]; }
-  /// How often each event occurs in replica b: Poisson with mean 1, times its weight.
-  std::vector<double> replica_weights(std::size_t replica) const;
+  /// How often each event of a fold occurs in a replica: Poisson with mean 1, in the order of
+  /// `fold_events`.
+  void replica_counts(std::size_t replica, std::size_t fold, std::span<double> counts) const;
+  /// The events' weights, and those of a replica: weight times count.
   std::vector<double> weights() const;
+  std::vector<double> replica_weights(std::size_t replica) const;
 
  private:
   Samples samples_;
   std::vector<std::uint16_t> fold_;
   std::vector<std::vector<std::size_t>> events_;
-  std::uint64_t seed_, stream_;
+  std::uint64_t seed_;
 };
 
 /// A calibrated ratio between two fixed samples, by cross-fitting: K classifiers, each trained
@@ -60,9 +65,9 @@ class CrossFit {
  public:
   CrossFit() = default;
 
-  /// Trains the K classifiers in parallel.
+  /// Trains the K classifiers in parallel; `progress` advances by one for each.
   void fit(const FoldedSample& numerator, const FoldedSample& denominator,
-           const RatioConfig& config, std::uint64_t pair);
+           const RatioConfig& config, std::uint64_t pair, Progress* progress = nullptr);
 
   std::size_t folds() const { return classifiers_.size(); }
   std::size_t replicas() const { return members_.size(); }

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neyman/core/matrix.hpp"
+#include "neyman/core/parameters.hpp"
+#include "neyman/inference/ensemble.hpp"
+#include "neyman/inference/fit.hpp"
+#include "neyman/inference/hypothesis_test.hpp"
+
+namespace neyman {
+
+/// A fit with its intervals and its curve, as reported.
+struct FitReport {
+  Fit fit;
+  std::vector<std::vector<Interval>> intervals;              ///< [parameter][level]
+  std::vector<std::vector<Interval>> statistical_intervals;  ///< without finite simulation
+  std::vector<Scan> scans;                                   ///< one a parameter
+};
+
+/// Scores of one pair of components, on events that the classifier has not seen.
+struct PairScores {
+  std::string numerator, denominator;      ///< names of the components
+  std::vector<double> edges;               ///< of bins in the score s, from 0 to 1
+  std::vector<double> numerator_density, denominator_density;
+  std::vector<double> scores, calibrated;  ///< a curve: (1 + r̂)⁻¹ against s
+};
+
+/// How close learned ratios come to the exact one, for one kind of classifier.
+struct RatioComparison {
+  std::string classifier;             ///< "mlp", "random-forest", …
+  /// Mean |log r̂ − log r| over events simulated at the numerator; absent where no exact ratio
+  /// is known or that form was not trained.
+  std::optional<double> uncalibrated_error, calibrated_error, decomposed_error;
+  /// With one feature: log r over a grid of x. Empty where not known.
+  std::vector<double> x, exact, uncalibrated, calibrated, decomposed;
+};
+
+/// A check of a stage, in numbers and in a word.
+struct Check {
+  enum class Verdict { pass, warn, fail };
+  std::string name;         ///< "normalisation", "wilks", …
+  std::string description;  ///< one sentence: what was tested and what the verdict means
+  double statistic = 0.0;
+  std::optional<double> p_value;
+  Verdict verdict = Verdict::pass;
+};
+std::string to_string(Check::Verdict verdict);
+
+/// Everything a run found, as plain values: results.json, the figures, the report and the
+/// terminal summary are all made from this.
+struct Results {
+  // What was asked.
+  std::string name, title, version, command;
+  std::uint64_t seed = 0;
+  ParameterSpace parameters;
+  std::vector<double> reference;
+  std::vector<std::string> feature_names, component_names;
+  std::string classifier, calibration;  ///< kinds
+  std::string data_source;              ///< file name, or "simulated at the truth"
+  std::size_t events = 0;               ///< of the data
+  std::vector<double> levels;
+
+  // What came out.
+  FitReport fit;
+  std::optional<FitReport> exact_fit;
+  std::optional<SimpleTest> test;
+  std::optional<EnsembleResult> ensemble;
+  std::vector<Check> checks;
+  std::size_t outside = 0;  ///< data events outside the calibrated range
+
+  // For the figures.
+  std::vector<double> compared_point;          ///< θ0 of the curves below; θ1 is the reference
+  Matrix data;                                 ///< events × features
+  std::vector<PairScores> pair_scores;
+  std::vector<RatioComparison> comparisons;
+  std::vector<double> density_x;               ///< one feature: a grid of x …
+  std::vector<double> numerator_density, denominator_density;  ///< … p(x|θ0), p(x|θ1), exact
+  std::vector<double> log_ratios, exact_log_ratios;  ///< of events simulated at θ0
+
+  // What it took.
+  std::map<std::string, std::size_t> budget;                ///< simulated events, by purpose
+  std::vector<std::pair<std::string, double>> timing;       ///< seconds, by stage
+  std::size_t threads = 1;
+  std::vector<std::string> warnings;
+};
+
+}  // namespace neyman

@@ -1,0 +1,405 @@
+#include "neyman/pipeline/pipeline.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/progress.hpp"
+#include "neyman/inference/statistics.hpp"
+#include "neyman/ratios/classifier_ratio.hpp"
+
+namespace neyman {
+
+namespace {
+
+constexpr std::size_t curve_points = 401;
+
+/// Times a stage and notes it in the results.
+template <class Work>
+auto timed(Results& results, const char* stage, Work&& work) {
+  const double start = seconds_now();
+  struct Note {
+    Results& results;
+    const char* stage;
+    double start;
+    ~Note() { results.timing.emplace_back(stage, seconds_now() - start); }
+  } note{results, stage, start};
+  return work();
+}
+
+Samples make_samples(Matrix x, const std::vector<std::string>& names) {
+  Samples samples;
+  samples.feature_names = names;
+  samples.x = std::move(x);
+  return samples;
+}
+
+/// One sample of each component, of equal size, that together use the budget.
+std::vector<FoldedSample> simulate_components(const Study& study,
+                                              const std::vector<std::string>& names,
+                                              Results& results) {
+  const auto& mixture = *study.simulator;
+  const std::size_t count = mixture.components().size();
+  std::vector<FoldedSample> samples;
+  for (std::size_t c = 0; c < count; ++c) {
+    // What does not divide evenly goes to the first components.
+    const std::size_t events =
+        study.training_samples / count + (c < study.training_samples % count ? 1 : 0);
+    auto x = sample(*mixture.components()[c], study.reference, events,
+                    derive_seed(study.seed, "component", c), "training");
+    samples.emplace_back(make_samples(std::move(x), names), study.learning, c);
+    results.budget["simulated"] += events;
+  }
+  return samples;
+}
+
+FitReport report_fit(const Likelihood& likelihood, Fit best, const std::vector<double>& levels,
+                     std::size_t scan_points) {
+  FitReport report;
+  const auto& parameters = likelihood.parameters();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    auto& with = report.intervals.emplace_back();
+    auto& without = report.statistical_intervals.emplace_back();
+    double reach = 0.0;
+    for (const double level : levels) {
+      with.push_back(likelihood_interval(likelihood, best, p, level, true));
+      without.push_back(likelihood_interval(likelihood, best, p, level, false));
+      reach = std::max(reach, with.back().high - with.back().low);
+    }
+    const double low = std::max(parameters[p].low, best.point[p] - reach);
+    const double high = std::min(parameters[p].high, best.point[p] + reach);
+    report.scans.push_back(scan(likelihood, best, p, low, high, scan_points));
+  }
+  report.fit = std::move(best);
+  return report;
+}
+
+FitReport fit_learned(const ParameterSpace& parameters, const MixtureRatio& ratio,
+                      const Samples& data, const std::vector<double>& levels,
+                      std::size_t scan_points) {
+  const MixtureLikelihood likelihood(parameters, ratio, data.x, data.weights);
+  auto best = fit(likelihood);
+  add_simulation_covariance(best, parameters, ratio, data.x, data.weights);
+  return report_fit(likelihood, std::move(best), levels, scan_points);
+}
+
+void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
+              Results& results) {
+  if (!report.fit.ok())
+    results.warnings.push_back(
+        fmt::format("the {}fit did not converge (estimated distance to the maximum {:.3g})",
+                    which, report.fit.distance));
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    for (const auto& interval : report.intervals[p])
+      if (interval.low_at_bound || interval.high_at_bound)
+        results.warnings.push_back(fmt::format(
+            "the {} interval of {} of the {}fit ends at the parameter's range", interval.level,
+            parameters[p].name, which));
+}
+
+/// Densities of the held-out scores of each pair, and the calibrated curve.
+std::vector<PairScores> pair_scores(const DecomposedRatio& ratio,
+                                    const std::vector<FoldedSample>& samples,
+                                    const std::vector<std::string>& names) {
+  constexpr std::size_t bins = 50;
+  std::vector<PairScores> out;
+  for (std::size_t c = 0; c < samples.size(); ++c)
+    for (std::size_t d = c + 1; d < samples.size(); ++d) {
+      const auto& pair = ratio.pair(c, d);
+      PairScores scores{names[c], names[d], {}, {}, {}, {}, {}};
+      for (std::size_t b = 0; b <= bins; ++b)
+        scores.edges.push_back(static_cast<double>(b) / bins);
+      const auto density = [&](const FoldedSample& sample) {
+        std::vector<double> counts(bins, 0.0);
+        for (const double z : pair.held_out_scores(sample)) {
+          const double s = 1.0 / (1.0 + std::exp(-z));
+          counts[std::min(bins - 1, static_cast<std::size_t>(s * bins))] +=
+              static_cast<double>(bins) / static_cast<double>(sample.size());
+        }
+        return counts;
+      };
+      scores.numerator_density = density(samples[c]);
+      scores.denominator_density = density(samples[d]);
+      Logits grid;
+      {
+        std::vector<double> z;
+        for (std::size_t i = 1; i < curve_points; ++i) {
+          const double s = static_cast<double>(i) / curve_points;
+          scores.scores.push_back(s);
+          z.push_back(std::log(s / (1.0 - s)));
+        }
+        grid = Logits(std::move(z));
+      }
+      for (const double log_ratio : pair.calibrator(0).log_ratios(grid))
+        scores.calibrated.push_back(1.0 / (1.0 + std::exp(log_ratio)));
+      out.push_back(std::move(scores));
+    }
+  return out;
+}
+
+double mean_error(const LogRatios& found, const LogRatios& exact) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < found.size(); ++i) sum += std::abs(found[i] - exact[i]);
+  return sum / static_cast<double>(found.size());
+}
+
+std::vector<double> to_vector(LogRatios ratios) { return std::move(ratios).release(); }
+
+/// A grid over the range of the data, for curves over one feature.
+Matrix feature_grid(const Matrix& data) {
+  const auto values = data.column(0);
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const double margin = 0.02 * (*high - *low);
+  Matrix grid(curve_points, 1);
+  for (std::size_t i = 0; i < curve_points; ++i)
+    grid(i, 0) = *low - margin + (*high - *low + 2 * margin) * static_cast<double>(i) /
+                                     static_cast<double>(curve_points - 1);
+  return grid;
+}
+
+/// Ratios between the compared point and the reference, by several classifiers.
+void compare(const Study& study, const std::vector<FoldedSample>& components,
+             const DecomposedRatio& main, const MixtureRatio* exact, Results& results) {
+  const auto& point = study.compare->point;
+  const auto& reference = study.reference;
+  const std::size_t half = study.training_samples / 2;
+  const auto draw = [&](const std::vector<double>& theta, std::uint64_t stream) {
+    auto x = sample(*study.simulator, theta, half, derive_seed(study.seed, "compare", stream),
+                    "training");
+    results.budget["compare"] += half;
+    return FoldedSample(make_samples(std::move(x), results.feature_names), study.learning,
+                        1000 + stream);
+  };
+  const auto numerator = draw(point, 0), denominator = draw(reference, 1);
+  const auto evaluation = sample(*study.simulator, point, study.compare->evaluation_events,
+                                 derive_seed(study.seed, "compare", 2), "evaluation");
+  results.compared_point = point;
+  const bool one_feature = evaluation.cols() == 1;
+  const Matrix grid = one_feature ? feature_grid(results.data) : Matrix();
+
+  const auto exact_ratios = [&](MatrixView x) { return exact->log_ratios(x, point, reference); };
+  if (exact != nullptr) {
+    results.exact_log_ratios = to_vector(exact_ratios(evaluation));
+    if (one_feature) {
+      results.density_x.assign(grid.values().begin(), grid.values().end());
+      for (auto [theta, density] : {std::pair{&point, &results.numerator_density},
+                                    std::pair{&reference, &results.denominator_density}}) {
+        *density = log_density(*study.simulator, *theta, grid);
+        for (double& value : *density) value = std::exp(value);
+      }
+    }
+  }
+  results.log_ratios = to_vector(main.log_ratios(evaluation, point, reference));
+
+  for (const auto& classifier : study.compare->classifiers) {
+    RatioConfig config = study.learning;
+    config.replicas = 0;
+    config.classifier = classifier;
+    const ClassifierRatio direct(numerator, denominator, point, reference, config);
+    // The study's own classifier is trained already.
+    const bool same = classifier->kind() == study.learning.classifier->kind();
+    std::unique_ptr<DecomposedRatio> trained;
+    if (!same)
+      trained = std::make_unique<DecomposedRatio>(components, main.weights(), reference, config);
+    const DecomposedRatio& decomposed = same ? main : *trained;
+
+    RatioComparison entry;
+    entry.classifier = classifier->kind();
+    if (exact != nullptr) {
+      const LogRatios truth(results.exact_log_ratios);
+      entry.uncalibrated_error = mean_error(direct.uncalibrated(evaluation), truth);
+      entry.calibrated_error =
+          mean_error(direct.log_ratios(evaluation, point, reference), truth);
+      entry.decomposed_error =
+          mean_error(decomposed.log_ratios(evaluation, point, reference), truth);
+    }
+    if (one_feature) {
+      entry.x.assign(grid.values().begin(), grid.values().end());
+      if (exact != nullptr) entry.exact = to_vector(exact_ratios(grid));
+      entry.uncalibrated = to_vector(direct.uncalibrated(grid));
+      entry.calibrated = to_vector(direct.log_ratios(grid, point, reference));
+      entry.decomposed = to_vector(decomposed.log_ratios(grid, point, reference));
+    }
+    results.comparisons.push_back(std::move(entry));
+  }
+}
+
+Check::Verdict verdict_of(double p_value) {
+  return p_value < 1e-4 ? Check::Verdict::fail
+                        : (p_value < 1e-2 ? Check::Verdict::warn : Check::Verdict::pass);
+}
+
+/// Is the mean of r̂ over the denominator, before it is set to one, compatible with one?
+void check_normalisation(const MixtureRatio& ratio, Results& results) {
+  if (ratio.replicas() < 10) return;
+  const auto weights = ratio.weights()(results.fit.fit.point);
+  const auto mean_ratio = [&](const std::vector<double>& means) {
+    double sum = 0.0;
+    for (std::size_t c = 0; c < means.size(); ++c) sum += weights[c] * means[c];
+    return sum;
+  };
+  std::vector<double> replicas;
+  for (std::size_t b = 0; b < ratio.replicas(); ++b)
+    replicas.push_back(mean_ratio(ratio.replica_normalisation(b)));
+  const double spread = standard_deviation(replicas);
+  const double deviation = mean_ratio(ratio.normalisation()) - 1.0;
+  // At the reference itself the mean is one identically; rounding is no deviation.
+  const double pull = std::abs(deviation) < 1e-12 ? 0.0 : deviation / std::max(spread, 1e-300);
+  const double p_value = std::erfc(std::abs(pull) / std::sqrt(2.0));
+  results.checks.push_back(
+      {"normalisation",
+       fmt::format("The mean of r̂ over held-out events of the denominator is {:.5f} before it "
+                   "is set to one; the statistic is its deviation in standard errors.",
+                   1.0 + deviation),
+       pull, p_value, verdict_of(p_value)});
+}
+
+void check_ensemble(Results& results) {
+  const auto& ensemble = *results.ensemble;
+  const auto& wilks = ensemble.approximate.wilks;
+  results.checks.push_back(
+      {"wilks",
+       "Over the ensemble, −2 log Λ at the simulated point should follow χ²; the statistic is "
+       "the Kolmogorov–Smirnov distance.",
+       wilks.statistic, wilks.p_value, verdict_of(wilks.p_value)});
+  if (ensemble.approximate.failed > 0)
+    results.warnings.push_back(fmt::format("{} of {} fits of the ensemble did not converge",
+                                           ensemble.approximate.failed,
+                                           ensemble.config.datasets));
+}
+
+Samples load_data(const Study& study, Results& results) {
+  if (study.data.file) {
+    auto read = read_samples(*study.data.file, study.data.options);
+    if (read.dropped > 0)
+      results.warnings.push_back(fmt::format("{} of {} rows of the data were dropped: a value "
+                                             "is missing or not finite",
+                                             read.dropped, read.rows));
+    results.data_source = *study.data.file;
+    return std::move(read.samples);
+  }
+  std::vector<double> truth;
+  for (const auto& parameter : study.parameters) truth.push_back(*parameter.truth);
+  results.data_source = "simulated at the truth";
+  return make_samples(sample(*study.simulator, truth, study.data.events,
+                             derive_seed(study.seed, "data"), "data"),
+                      default_feature_names(study.simulator->dimension()));
+}
+
+void note_outside(const Ratio& ratio, const Samples& data, Results& results) {
+  results.outside = ratio.count_outside(data.x);
+  if (results.outside > 0)
+    results.warnings.push_back(
+        fmt::format("{} of {} events of the data lie outside the calibrated range; their ratio "
+                    "is extrapolated",
+                    results.outside, data.size()));
+}
+
+}  // namespace
+
+Run run(const Study& study) {
+  Results results;
+  results.name = study.name;
+  results.title = study.title;
+  results.seed = study.seed;
+  results.parameters = study.parameters;
+  results.reference = study.reference;
+  results.component_names = study.simulator->names();
+  results.classifier = study.learning.classifier->kind();
+  results.calibration = study.learning.calibrator->kind();
+  results.levels = study.levels;
+  results.threads = threads();
+
+  const auto data = load_data(study, results);
+  results.feature_names = data.feature_names;
+  results.events = data.size();
+  results.data = data.x;
+
+  const auto samples = timed(results, "simulate", [&] {
+    return simulate_components(study, data.feature_names, results);
+  });
+  const MixtureWeights weights(study.simulator->weight_expressions(),
+                               study.simulator->components().size());
+  const auto ratio = timed(results, "train", [&] {
+    return std::make_shared<const DecomposedRatio>(samples, weights, study.reference,
+                                                   study.learning);
+  });
+  std::unique_ptr<ExactMixtureRatio> exact;
+  if (study.simulator->has_density())
+    exact = std::make_unique<ExactMixtureRatio>(study.simulator, study.reference);
+
+  timed(results, "fit", [&] {
+    results.fit =
+        fit_learned(study.parameters, *ratio, data, study.levels, study.scan_points);
+    note_fit(results.fit, study.parameters, "", results);
+    note_outside(*ratio, data, results);
+    if (exact) {
+      results.exact_fit =
+          fit_learned(study.parameters, *exact, data, study.levels, study.scan_points);
+      note_fit(*results.exact_fit, study.parameters, "exact ", results);
+    }
+    results.pair_scores = pair_scores(*ratio, samples, results.component_names);
+  });
+  if (study.test)
+    timed(results, "test", [&] {
+      results.test = simple_test(*study.test, *study.simulator, *ratio, data.x);
+      results.budget["test"] = 2 * study.test->datasets * data.size();
+    });
+  if (study.ensemble)
+    timed(results, "ensemble", [&] {
+      results.ensemble =
+          run_ensemble(*study.ensemble, study.parameters, *study.simulator, *ratio, exact.get());
+      results.budget["ensemble"] = study.ensemble->datasets * study.ensemble->events;
+    });
+  if (study.compare)
+    timed(results, "compare", [&] { compare(study, samples, *ratio, exact.get(), results); });
+  check_normalisation(*ratio, results);
+  if (results.ensemble) check_ensemble(results);
+
+  Model model;
+  model.name = study.name;
+  model.seed = study.seed;
+  model.parameters = study.parameters;
+  model.feature_names = results.feature_names;
+  model.component_names = results.component_names;
+  model.classifier = results.classifier;
+  model.calibration = results.calibration;
+  model.levels = study.levels;
+  model.scan_points = study.scan_points;
+  model.ratio = ratio;
+  return {std::move(model), std::move(results)};
+}
+
+Results fit_data(const Model& model, const Samples& data, const std::string& source) {
+  check_same_size("fit", "data", data.features(), model.feature_names.size(),
+                  "feature columns, as the model was trained with");
+  Results results;
+  results.name = results.title = model.name;
+  results.seed = model.seed;
+  results.parameters = model.parameters;
+  results.reference = model.ratio->reference();
+  results.component_names = model.component_names;
+  results.feature_names = model.feature_names;
+  results.classifier = model.classifier;
+  results.calibration = model.calibration;
+  results.levels = model.levels;
+  results.threads = threads();
+  results.data_source = source;
+  results.events = data.size();
+  results.data = data.x;
+  timed(results, "fit", [&] {
+    results.fit =
+        fit_learned(model.parameters, *model.ratio, data, model.levels, model.scan_points);
+    note_fit(results.fit, model.parameters, "", results);
+    note_outside(*model.ratio, data, results);
+  });
+  check_normalisation(*model.ratio, results);
+  return results;
+}
+
+}  // namespace neyman
