@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "neyman/calibration/calibrator.hpp"
+
+// What all calibrators do to scores before they fit: check, scale the weights, sort, and
+// summarise in fine cells.
+namespace neyman::calibration {
+
+/// Logits larger than this in size count as this.
+inline constexpr double largest_logit = 1e6;
+double clamp_logit(double logit);
+
+/// One side's weights in units of events.
+struct SideWeights {
+  std::vector<double> values;  ///< one a score; empty: all 1
+  double total = 0.0;          ///< Σ values, the effective number of events
+};
+
+/// Checks one side and scales its weights as `WeightMeaning` says.
+SideWeights scale_weights(std::string_view side, std::span<const double> scores,
+                          std::span<const double> weights, WeightMeaning meaning);
+
+/// One side's scores in increasing order.
+struct SortedSide {
+  std::vector<double> scores;
+  std::vector<double> weights;  ///< in the order of `scores`; empty: all 1
+  double total = 0.0;
+
+  std::size_t size() const { return scores.size(); }
+  double weight(std::size_t i) const { return weights.empty() ? 1.0 : weights[i]; }
+};
+
+struct SortedScores {
+  SortedSide numerator, denominator;
+  double low() const;
+  double high() const;
+};
+
+/// Checks, scales and sorts both sides; events without weight are left out.
+SortedScores sort_scores(const CalibrationSet& data);
+
+/// Sorts in increasing order, with the weights where there are any. Radix sort: O(n).
+void sort_with_weights(std::vector<double>& scores, std::vector<double>& weights);
+
+/// Both sides summarised in cells of neighbouring scores, in increasing order. Within a cell
+/// only the mean score is kept, so cells are fine: about 1/512 of the balanced sample each,
+/// down to single events at both ends, and equal scores always share a cell.
+struct Cells {
+  std::vector<double> score;  ///< weighted mean over both sides, each side normalised
+  std::vector<double> upper;  ///< largest score in the cell
+  std::vector<double> numerator, denominator;  ///< number of events
+  double numerator_total = 0.0, denominator_total = 0.0;
+  double low = 0.0, high = 0.0;  ///< extremes of all scores
+
+  std::size_t size() const { return score.size(); }
+  /// The share of the cell in the sample in which both sides count the same; they sum to 1.
+  double share(std::size_t i) const {
+    return 0.5 * (numerator[i] / numerator_total + denominator[i] / denominator_total);
+  }
+  std::size_t find(double logit) const;  ///< the cell that holds, or would hold, a score
+};
+
+Cells make_cells(const SortedScores& scores, double cell_share = 1.0 / 512);
+
+/// Throws ArgumentError unless the calibrator is fitted and all logits are finite.
+void check_evaluation(const Calibrator& calibrator, std::string_view function,
+                      const Logits& logits);
+
+}  // namespace neyman::calibration
