@@ -6,9 +6,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "neyman/core/archive.hpp"
 #include "neyman/core/matrix.hpp"
 #include "neyman/core/parameters.hpp"
 #include "neyman/core/random.hpp"
@@ -33,48 +33,67 @@ class Distribution {
   virtual std::string kind() const = 0;
   virtual std::size_t dimension() const = 0;
 
-  /// Draws events into `out` (rows of `dimension()` values) from one stream.
-  virtual void sample(std::span<const double> point, RandomStream& random,
-                      Matrix& out) const = 0;
+  /// Draws events into `out` (rows of `dimension()` values) from one stream. The events are
+  /// independent and identically distributed in the order of the rows.
+  /// @throw ArgumentError where a parameter of the distribution is not allowed at this θ.
+  virtual void sample(std::span<const double> point, RandomStream& random, Matrix& out) const = 0;
 
   virtual bool has_density() const { return false; }
   /// log p(x|θ) of each row of x; −infinity outside the support.
-  /// @throw ArgumentError where the density is not known.
+  /// @throw ArgumentError where the density is not known, or a parameter of the distribution is
+  ///   not allowed at this θ.
   virtual void log_density(std::span<const double> point, MatrixView x,
                            std::span<double> out) const;
 
   /// One-dimensional distributions whose cdf and quantile are known.
   virtual bool has_cdf() const { return false; }
+  /// P(X <= x).
   virtual double cdf(std::span<const double> point, double x) const;
+  /// The smallest x with cdf(x) >= probability; −∞ or +∞ at 0 or 1 where the support has no end.
+  /// @throw ArgumentError unless the probability is between 0 and 1.
   virtual double quantile(std::span<const double> point, double probability) const;
 };
 
 /// Draws `count` events at θ in parallel blocks: the same bits for any number of threads.
-Matrix sample(const Distribution& distribution, std::span<const double> point,
-              std::size_t count, std::uint64_t seed, std::string_view purpose);
+Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,
+              std::uint64_t seed, std::string_view purpose);
 
 /// log p(x|θ), in parallel blocks.
-std::vector<double> log_density(const Distribution& distribution,
-                                std::span<const double> point, MatrixView x);
+/// @throw ArgumentError where x has another number of columns or a value is not finite.
+std::vector<double> log_density(const Distribution& distribution, std::span<const double> point,
+                                MatrixView x);
 
 /// Maximum-likelihood fit of θ to events.
 struct DistributionFit {
-  std::vector<double> point;  ///< θ̂
-  double log_likelihood = 0.0;
+  std::vector<double> point;    ///< θ̂
+  double log_likelihood = 0.0;  ///< Σ wᵢ log p(xᵢ|θ̂)
+  /// False where the optimiser gave up, where a step away from θ̂ still rises, where the
+  /// likelihood does not depend on one of the free parameters, or where it is zero everywhere.
   bool converged = false;
-  int evaluations = 0;
+  int evaluations = 0;         ///< of the likelihood
+  std::vector<bool> at_limit;  ///< whether θ̂ᵢ stands at an end of its range
 };
 /// Fits the parameters within their ranges, starting at `start` (empty: the middle); those
 /// with `fixed[i]` set stay at their start. Weights: one an event, or empty.
+///
+/// Maximises Σ wᵢ log p(xᵢ|θ) without derivatives (NLopt's BOBYQA, or Sbplx for one parameter),
+/// from the start and from the best of some points spread over the ranges, each restarted until
+/// nothing is gained. θ where the distribution is not defined (a negative sigma) count as
+/// impossible. Deterministic. A maximum narrower than the spread of the points can be missed.
+///
+/// @throw ArgumentError where the distribution has no density, sizes disagree, the start is
+///   outside the ranges or not allowed, or an event or a weight is not finite or a weight is
+///   negative.
 DistributionFit fit(const Distribution& distribution, const ParameterSpace& parameters,
                     MatrixView x, std::span<const double> weights = {},
                     std::vector<double> start = {}, std::vector<bool> fixed = {});
 
 /// Makes a distribution from a study's table (`kind = "normal"`, `mean = "gamma"`, …).
-/// Problems are noted in the settings; what is returned then must not be used.
+/// Problems are noted in the settings, with file and line, and the result is then null.
 /// `folder` is where relative file names start.
 DistributionPtr make_distribution(Settings settings, const ParameterSpace& parameters,
                                   const std::string& folder = ".");
+/// The names that `kind` may have, in the order of the room's list.
 std::vector<std::string> distribution_kinds();
 
 }  // namespace neyman

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,21 +11,35 @@
 namespace neyman {
 
 /// A number, or a formula of the study's parameters such as "0.5 - gamma/2" (muParser's
-/// syntax). Cheap to copy; safe to evaluate from several threads.
+/// syntax: + - * / ^, comparisons, && || ?:, abs, sqrt, exp, ln, log2, log10, sin, cos, tan and
+/// their inverses and hyperbolic forms, min, max, sum, avg, sign, rint; constants _pi and _e;
+/// log is the natural logarithm). Cheap to copy; safe to evaluate from several threads.
+///
+/// A formula without parameters is evaluated once, when it is made.
 class Expression {
  public:
+  /// @throw ArgumentError unless the number is finite.
   Expression(double constant = 0.0);  // NOLINT: a number is an expression
-  /// @throw ArgumentError with the position and the unknown name or the syntax error.
+  /// @throw ArgumentError with the position and the unknown name or the syntax error, and where
+  ///   a parameter's name cannot stand in a formula (letters, digits and _ can, not a digit
+  ///   first, nor the name of a function).
   Expression(const std::string& formula, const ParameterSpace& parameters);
 
-  double operator()(std::span<const double> point) const;
-  bool constant() const;
+  /// The value at θ.
+  /// @throw ArgumentError where the value is not finite (as of 1/gamma at 0), or where the point
+  ///   has not one value for each parameter.
+  double operator()(std::span<const double> point) const {
+    return formula_ == nullptr ? value_ : evaluate(point);
+  }
+  bool constant() const { return formula_ == nullptr; }
   const std::string& text() const { return text_; }
-  /// The indices of the parameters that occur.
+  /// The indices of the parameters that occur, in rising order.
   const std::vector<std::size_t>& uses() const { return uses_; }
 
  private:
   struct Formula;
+  double evaluate(std::span<const double> point) const;
+
   std::string text_;
   double value_ = 0.0;
   std::vector<std::size_t> uses_;

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "neyman/simulators/distribution.hpp"
+
+namespace neyman {
+
+/// p(x|θ) = Σ wᵢ(θ) pᵢ(x|θ), with wᵢ >= 0 and Σ wᵢ = 1 at every θ where it is used.
+///
+/// In a study: kind = "mixture", components = [{kind = …, name = …}, …],
+/// weights = ["(1 - gamma)/2", "(1 - gamma)/2", "gamma"]; with one weight fewer than components
+/// the last is one minus their sum. Names default to c0, c1, …
+class Mixture final : public Distribution {
+ public:
+  /// How far from 1 the sum of the weights may be; it is then divided out.
+  static constexpr double sum_tolerance = 1e-9;
+
+  /// @throw ArgumentError where there is no component, their dimensions differ, the weights are
+  ///   neither one for each nor one fewer, or they are numbers and not allowed.
+  Mixture(std::vector<DistributionPtr> components, std::vector<Expression> weights,
+          std::vector<std::string> names = {});
+  static DistributionPtr make(Settings settings, const ParameterSpace& parameters,
+                              const std::string& folder);
+
+  const std::vector<DistributionPtr>& components() const { return components_; }
+  const std::vector<std::string>& names() const { return names_; }
+  /// As given: the last may be implied and so absent.
+  const std::vector<Expression>& weight_expressions() const { return weights_; }
+  /// One for each component, the implied one too.
+  /// @throw ArgumentError unless they are not negative and their sum is 1.
+  std::vector<double> weights(std::span<const double> point) const;
+
+  std::string kind() const override { return "mixture"; }
+  std::size_t dimension() const override { return components_.front()->dimension(); }
+  void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
+  bool has_density() const override;
+  void log_density(std::span<const double> point, MatrixView x,
+                   std::span<double> out) const override;
+  bool has_cdf() const override;
+  double cdf(std::span<const double> point, double x) const override;
+  double quantile(std::span<const double> point, double probability) const override;
+
+ private:
+  std::vector<DistributionPtr> components_;
+  std::vector<Expression> weights_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace neyman

@@ -1,0 +1,67 @@
+#include "neyman/simulators/distribution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+
+namespace neyman {
+
+namespace {
+
+/// Rows drawn from one stream: few enough that a block stays in the cache of a core, many enough
+/// that what is done once a block does not count. Part of what a seed means: do not change.
+constexpr std::size_t sample_block = 2048;
+
+[[noreturn]] void fail_unknown(const Distribution& distribution, std::string_view what) {
+  throw ArgumentError(fmt::format("{}: its {} is not known", distribution.kind(), what));
+}
+
+}  // namespace
+
+void Distribution::log_density(std::span<const double>, MatrixView, std::span<double>) const {
+  fail_unknown(*this, "density");
+}
+
+double Distribution::cdf(std::span<const double>, double) const { fail_unknown(*this, "cdf"); }
+
+double Distribution::quantile(std::span<const double>, double) const {
+  fail_unknown(*this, "quantile");
+}
+
+Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,
+              std::uint64_t seed, std::string_view purpose) {
+  const std::size_t d = distribution.dimension();
+  Matrix out(count, d);
+  parallel_blocks(count, sample_block, [&](Block block) {
+    RandomStream random(seed, purpose, block.index);
+    Matrix drawn(block.size(), d);
+    distribution.sample(point, random, drawn);
+    std::copy(drawn.values().begin(), drawn.values().end(), out.data() + block.begin * d);
+  });
+  return out;
+}
+
+std::vector<double> log_density(const Distribution& distribution, std::span<const double> point,
+                                MatrixView x) {
+  if (!distribution.has_density()) fail_unknown(distribution, "density");
+  check_same_size("log_density", "a row of x", x.cols(), distribution.dimension(), "the dimension");
+  std::vector<double> out(x.rows());
+  parallel_blocks(x.rows(), default_block, [&](Block block) {
+    for (std::size_t i = block.begin; i < block.end; ++i)
+      for (std::size_t j = 0; j < x.cols(); ++j)
+        if (!std::isfinite(x(i, j)))
+          fail_argument("log_density", fmt::format("x[{}][{}]", i, j), fmt::format("{}", x(i, j)),
+                        "finite");
+    distribution.log_density(point, x.rows(block.begin, block.end),
+                             std::span(out).subspan(block.begin, block.size()));
+  });
+  return out;
+}
+
+}  // namespace neyman

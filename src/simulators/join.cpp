@@ -1,0 +1,74 @@
+#include "neyman/simulators/join.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "neyman/core/check.hpp"
+#include "simulators/shapes.hpp"
+
+namespace neyman {
+
+Join::Join(std::vector<DistributionPtr> parts) : parts_(std::move(parts)) {
+  check_at_least("join", "parts", parts_.size(), 1);
+  for (const auto& part : parts_) {
+    if (part == nullptr) fail_argument("join", "a part", "null", "a distribution");
+    dimension_ += part->dimension();
+  }
+}
+
+DistributionPtr Join::make(Settings settings, const ParameterSpace& parameters,
+                           const std::string& folder) {
+  std::vector<DistributionPtr> parts;
+  for (auto& table : settings.tables("parts"))
+    parts.push_back(make_distribution(table, parameters, folder));
+  if (parts.empty()) settings.problem("parts", "is missing or empty, but must be a list of tables");
+  if (parts.empty() || std::find(parts.begin(), parts.end(), nullptr) != parts.end())
+    return nullptr;
+  return std::make_shared<Join>(std::move(parts));
+}
+
+void Join::sample(std::span<const double> point, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, out);
+  std::size_t offset = 0;
+  Matrix drawn;
+  for (const auto& part : parts_) {
+    const std::size_t d = part->dimension();
+    if (drawn.cols() != d || drawn.rows() != out.rows()) drawn = Matrix(out.rows(), d);
+    part->sample(point, random, drawn);
+    const double* from = drawn.data();
+    double* to = out.data() + offset;
+    for (std::size_t i = 0; i < out.rows(); ++i, to += dimension_)
+      for (std::size_t j = 0; j < d; ++j) to[j] = *from++;
+    offset += d;
+  }
+}
+
+bool Join::has_density() const {
+  return std::all_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->has_density(); });
+}
+
+void Join::log_density(std::span<const double> point, MatrixView x, std::span<double> out) const {
+  detail::check_shape(*this, x, out);
+  std::fill(out.begin(), out.end(), 0.0);
+  std::vector<double> term(x.rows());
+  std::size_t offset = 0;
+  for (const auto& part : parts_) {
+    const std::size_t d = part->dimension();
+    part->log_density(point, MatrixView(x.data() + offset, x.rows(), d, x.stride()), term);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += term[i];
+    offset += d;
+  }
+}
+
+bool Join::has_cdf() const { return parts_.size() == 1 && parts_.front()->has_cdf(); }
+
+double Join::cdf(std::span<const double> point, double x) const {
+  return has_cdf() ? parts_.front()->cdf(point, x) : Distribution::cdf(point, x);
+}
+
+double Join::quantile(std::span<const double> point, double probability) const {
+  return has_cdf() ? parts_.front()->quantile(point, probability)
+                   : Distribution::quantile(point, probability);
+}
+
+}  // namespace neyman

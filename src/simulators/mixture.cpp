@@ -1,0 +1,220 @@
+#include "neyman/simulators/mixture.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "simulators/invert_cdf.hpp"
+#include "simulators/reading.hpp"
+#include "simulators/shapes.hpp"
+
+namespace neyman {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::vector<std::string> default_names(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(fmt::format("c{}", i));
+  return names;
+}
+
+/// θ where the weights must be allowed for a study to make sense: the trial points and, where
+/// they depend on one parameter alone, the ends of its range. (With several, the allowed region
+/// is rarely a box: a fit counts what lies outside as impossible.)
+std::vector<std::vector<double>> points_to_check(const ParameterSpace& parameters,
+                                                 const std::vector<Expression>& weights) {
+  auto points = detail::trial_points(parameters);
+  std::set<std::size_t> used;
+  for (const auto& weight : weights) used.insert(weight.uses().begin(), weight.uses().end());
+  if (used.size() == 1) {
+    const std::size_t i = *used.begin();
+    for (const double end : {parameters[i].low, parameters[i].high}) {
+      points.push_back(points.front());
+      points.back()[i] = end;
+    }
+  }
+  return points;
+}
+
+}  // namespace
+
+Mixture::Mixture(std::vector<DistributionPtr> components, std::vector<Expression> weights,
+                 std::vector<std::string> names)
+    : components_(std::move(components)), weights_(std::move(weights)), names_(std::move(names)) {
+  check_at_least("mixture", "components", components_.size(), 1);
+  for (const auto& component : components_) {
+    if (component == nullptr) fail_argument("mixture", "a component", "null", "a distribution");
+    check_same_size("mixture", "a component", component->dimension(), dimension(),
+                    "the dimension of the first");
+  }
+  if (weights_.size() + 1 != components_.size())
+    check_same_size("mixture", "weights", weights_.size(), components_.size(),
+                    "one for each component; the last may be left out");
+  if (names_.empty()) names_ = default_names(components_.size());
+  check_same_size("mixture", "names", names_.size(), components_.size(), "one for each component");
+  if (std::set<std::string>(names_.begin(), names_.end()).size() != names_.size())
+    throw ArgumentError("mixture: names has one twice, but must differ");
+  const bool constant =
+      std::all_of(weights_.begin(), weights_.end(), [](const auto& w) { return w.constant(); });
+  if (constant) this->weights({});
+}
+
+DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameters,
+                              const std::string& folder) {
+  std::vector<DistributionPtr> components;
+  std::vector<std::string> names;
+  auto tables = settings.tables("components");
+  if (tables.empty()) {
+    settings.problem("components", "is missing or empty, but must be a list of tables");
+    return nullptr;
+  }
+  for (auto& table : tables) {
+    names.push_back(table.text("name", fmt::format("c{}", names.size())));
+    components.push_back(make_distribution(table, parameters, folder));
+  }
+  if (!settings.has("weights") && components.size() > 1)
+    settings.problem("weights", "is missing, but must be a list of numbers or formulas");
+  const std::size_t before = settings.problems().size();
+  auto weights = detail::read_expressions(settings, "weights", parameters);
+  const bool usable = std::find(components.begin(), components.end(), nullptr) == components.end();
+  if (!usable || settings.problems().size() > before) return nullptr;
+  auto mixture = std::make_shared<Mixture>(std::move(components), weights, std::move(names));
+  for (const auto& point : points_to_check(parameters, weights)) {
+    try {
+      mixture->weights(point);
+    } catch (const ArgumentError& error) {
+      settings.problem("weights", fmt::format("are not allowed: {}", error.what()));
+      return nullptr;
+    }
+  }
+  return mixture;
+}
+
+std::vector<double> Mixture::weights(std::span<const double> point) const {
+  std::vector<double> values;
+  double sum = 0.0;
+  for (const auto& weight : weights_) {
+    values.push_back(weight(point));
+    sum += values.back();
+  }
+  if (values.size() < components_.size()) {
+    values.push_back(1.0 - sum);
+    sum = 1.0;
+  }
+  const auto at = [&] {
+    return point.empty() ? std::string() : fmt::format(" at θ = ({})", fmt::join(point, ", "));
+  };
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    // A difference such as 1 − 0.7 − 0.3 may round to just below 0.
+    if (values[i] < 0.0 && values[i] > -sum_tolerance) values[i] = 0.0;
+    if (!(values[i] >= 0.0))
+      fail_argument("mixture", fmt::format("weights[{}]{}", i, at()), fmt::format("{}", values[i]),
+                    "not negative");
+  }
+  if (!(std::abs(sum - 1.0) <= sum_tolerance))
+    fail_argument("mixture", "the sum of weights" + at(), fmt::format("{}", sum), "1");
+  if (sum != 1.0)
+    for (double& value : values) value /= sum;
+  return values;
+}
+
+void Mixture::sample(std::span<const double> point, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, out);
+  const auto weight = weights(point);
+  const std::size_t rows = out.rows(), d = dimension();
+  // Each row chooses its component; each component then draws all its rows at once.
+  std::vector<double> cumulative(weight.size());
+  std::size_t last = 0;  // takes what rounding leaves of the sum
+  double sum = 0.0;
+  for (std::size_t k = 0; k < weight.size(); ++k) {
+    cumulative[k] = sum += weight[k];
+    if (weight[k] > 0.0) last = k;
+  }
+  std::vector<double> uniform(rows);
+  random.fill_uniform(uniform);
+  std::vector<std::uint32_t> chosen(rows, 0);
+  for (std::size_t k = 0; k < last; ++k)
+    for (std::size_t i = 0; i < rows; ++i) chosen[i] += uniform[i] >= cumulative[k] ? 1 : 0;
+  std::vector<std::size_t> count(weight.size(), 0);
+  for (const std::uint32_t k : chosen) ++count[k];
+  std::vector<Matrix> drawn(weight.size());
+  std::vector<const double*> next(weight.size());
+  for (std::size_t k = 0; k < weight.size(); ++k) {
+    if (count[k] == 0) continue;
+    drawn[k] = Matrix(count[k], d);
+    components_[k]->sample(point, random, drawn[k]);
+    next[k] = drawn[k].data();
+  }
+  double* to = out.data();
+  for (std::size_t i = 0; i < rows; ++i) {
+    const double*& from = next[chosen[i]];
+    for (std::size_t j = 0; j < d; ++j) *to++ = *from++;
+  }
+}
+
+bool Mixture::has_density() const {
+  return std::all_of(components_.begin(), components_.end(),
+                     [](const auto& c) { return c->has_density(); });
+}
+
+void Mixture::log_density(std::span<const double> point, MatrixView x,
+                          std::span<double> out) const {
+  detail::check_shape(*this, x, out);
+  const auto weight = weights(point);
+  std::vector<std::vector<double>> terms;
+  for (std::size_t k = 0; k < weight.size(); ++k) {
+    if (weight[k] == 0.0) continue;
+    terms.emplace_back(x.rows());
+    components_[k]->log_density(point, x, terms.back());
+    const double log_weight = std::log(weight[k]);
+    for (double& term : terms.back()) term += log_weight;
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    double largest = -infinity;
+    for (const auto& term : terms) largest = std::max(largest, term[i]);
+    double sum = 0.0;
+    if (largest > -infinity)
+      for (const auto& term : terms) sum += std::exp(term[i] - largest);
+    out[i] = largest > -infinity ? largest + std::log(sum) : -infinity;
+  }
+}
+
+bool Mixture::has_cdf() const {
+  return std::all_of(components_.begin(), components_.end(),
+                     [](const auto& c) { return c->has_cdf(); });
+}
+
+double Mixture::cdf(std::span<const double> point, double x) const {
+  const auto weight = weights(point);
+  double sum = 0.0;
+  for (std::size_t k = 0; k < weight.size(); ++k)
+    if (weight[k] > 0.0) sum += weight[k] * components_[k]->cdf(point, x);
+  return std::min(sum, 1.0);
+}
+
+double Mixture::quantile(std::span<const double> point, double probability) const {
+  detail::check_probability(*this, probability);
+  const auto weight = weights(point);
+  // At the smallest of the components' quantiles no cdf exceeds the probability, at the largest
+  // none is below it.
+  double low = infinity, high = -infinity;
+  for (std::size_t k = 0; k < weight.size(); ++k) {
+    if (weight[k] == 0.0) continue;
+    const double quantile = components_[k]->quantile(point, probability);
+    low = std::min(low, quantile);
+    high = std::max(high, quantile);
+  }
+  if (probability == 0.0) return low;
+  if (probability == 1.0) return high;
+  return detail::invert_cdf([&](double x) { return cdf(point, x); }, low, high, probability);
+}
+
+}  // namespace neyman

@@ -1,0 +1,125 @@
+#include "simulators/reading.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+
+#include "neyman/core/error.hpp"
+#include "neyman/data/reader.hpp"
+
+namespace neyman::detail {
+
+namespace {
+
+using NumberOrText = std::variant<double, std::string>;
+
+/// `subject` names the element of a list ("element 2 "), or is empty.
+std::optional<Expression> make_expression(Settings& settings, std::string_view key,
+                                          const std::string& subject, const NumberOrText& value,
+                                          const ParameterSpace& parameters, Limits limits) {
+  try {
+    const Expression expression = std::holds_alternative<double>(value)
+                                      ? Expression(std::get<double>(value))
+                                      : Expression(std::get<std::string>(value), parameters);
+    for (const auto& point : trial_points(parameters)) {
+      const double number = expression(point);
+      if (limits.contains(number)) continue;
+      if (expression.constant())
+        settings.problem(key,
+                         fmt::format("{}is {}, but must be {}", subject, number, limits.words()));
+      else
+        settings.problem(
+            key, fmt::format("{}is \"{}\", which is {} at {}, but must be {}", subject,
+                             expression.text(), number,
+                             describe_point(parameters, point, expression.uses()), limits.words()));
+      return std::nullopt;
+    }
+    return expression;
+  } catch (const ArgumentError& error) {
+    settings.problem(key, subject + "does not hold: " + error.what());
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> trial_points(const ParameterSpace& parameters) {
+  std::vector<double> middle, truth;
+  for (const auto& parameter : parameters) {
+    middle.push_back(parameter.low + 0.5 * (parameter.high - parameter.low));
+    truth.push_back(parameter.truth.value_or(middle.back()));
+  }
+  if (truth == middle) return {middle};
+  return {middle, truth};
+}
+
+std::string describe_point(const ParameterSpace& parameters, std::span<const double> point,
+                           const std::vector<std::size_t>& indices) {
+  std::string text;
+  for (const std::size_t i : indices)
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", parameters[i].name, point[i]);
+  return text;
+}
+
+Expression read_expression(Settings& settings, std::string_view key,
+                           const ParameterSpace& parameters, Limits limits,
+                           std::optional<double> fallback) {
+  const bool absent = !settings.has(key);
+  const auto value = settings.number_or_text(key);
+  if (absent && !fallback)
+    settings.problem(key, "is missing, but must be a number or a formula in quotes");
+  if (!value) return fallback.value_or(1.0);
+  return make_expression(settings, key, "", *value, parameters, limits)
+      .value_or(fallback.value_or(1.0));
+}
+
+std::vector<Expression> read_expressions(Settings& settings, std::string_view key,
+                                         const ParameterSpace& parameters, Limits limits) {
+  std::vector<Expression> out;
+  const auto values = settings.numbers_or_texts(key);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (auto expression = make_expression(settings, key, fmt::format("element {} ", i), values[i],
+                                          parameters, limits))
+      out.push_back(std::move(*expression));
+  return out;
+}
+
+std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, std::string_view key,
+                                                          const ParameterSpace& parameters) {
+  std::vector<std::vector<Expression>> out;
+  const auto rows = settings.lists_of_numbers_or_texts(key);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].size() != rows[0].size()) {
+      settings.problem(key, fmt::format("has {} values in row {}, but {} in the first",
+                                        rows[i].size(), i, rows[0].size()));
+      return {};
+    }
+    out.emplace_back();
+    for (std::size_t j = 0; j < rows[i].size(); ++j)
+      if (auto expression = make_expression(settings, key, fmt::format("element [{}][{}] ", i, j),
+                                            rows[i][j], parameters, Limits::any()))
+        out.back().push_back(std::move(*expression));
+  }
+  return out;
+}
+
+std::optional<Events> read_events(Settings& settings, const std::string& folder) {
+  const std::size_t before = settings.problems().size();
+  const auto file = settings.text("file");
+  ReadOptions options;
+  options.features = settings.texts("columns", {});
+  options.weight = settings.text("weights", "");
+  if (settings.problems().size() > before) return std::nullopt;
+  try {
+    const auto path = std::filesystem::path(folder) / file;  // an absolute name stays
+    auto samples = read_samples(path.string(), options).samples;
+    return Events{std::move(samples.x), std::move(samples.weights)};
+  } catch (const Error& error) {
+    settings.problem("file", fmt::format("cannot be used: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
+}  // namespace neyman::detail

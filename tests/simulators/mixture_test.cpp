@@ -1,0 +1,149 @@
+#include "neyman/simulators/mixture.hpp"
+
+#include <limits>
+
+#include "neyman/simulators/exponential.hpp"
+#include "neyman/simulators/normal.hpp"
+#include "neyman/simulators/ricker.hpp"
+#include "neyman/simulators/uniform.hpp"
+#include "simulators/reference.hpp"
+
+namespace neyman {
+namespace {
+
+const ParameterSpace space({{"gamma", 0, 1, {}}});
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+template <class T, class... Args>
+DistributionPtr make(Args... args) {
+  return std::make_shared<T>(args...);
+}
+
+/// The paper's first example.
+Mixture three_normals() {
+  return Mixture({make<Normal>(-2.0, 0.25), make<Normal>(0.0, 2.0), make<Normal>(1.0, 0.5)},
+                 {{"(1-gamma)/2", space}, {"(1-gamma)/2", space}, {"gamma", space}});
+}
+
+TEST(Mixture, IsTheWeightedSumOfItsComponents) {
+  const auto mixture = three_normals();
+  for (const double gamma : {0.0, 0.05, 0.9, 1.0}) {
+    const std::vector<double> point{gamma};
+    for (const double x : {-4.0, -2.0, 0.3, 1.0, 6.0}) {
+      double sum = 0.0;
+      const std::vector<double> weight{(1 - gamma) / 2, (1 - gamma) / 2, gamma};
+      for (std::size_t k = 0; k < 3; ++k)
+        sum +=
+            weight[k] * std::exp(reference::log_density_at(*mixture.components()[k], point, {x}));
+      EXPECT_NEAR(reference::log_density_at(mixture, point, {x}), std::log(sum), 1e-12);
+    }
+    EXPECT_NEAR(reference::integral(mixture, point, -20, 20), 1.0, 1e-9);
+  }
+}
+
+TEST(Mixture, LogDensityIsFiniteWhereEveryDensityUnderflows) {
+  // The wide component alone counts at 1000: log of ½ N(1000; 0, 2).
+  const double expected = std::log(0.5) + reference::log_density_at(Normal(0.0, 2.0), {}, {1000.0});
+  EXPECT_NEAR(reference::log_density_at(three_normals(), std::vector{0.0}, {1000.0}), expected,
+              1e-9);
+}
+
+TEST(Mixture, TheLastWeightMayBeImplied) {
+  const auto full = three_normals();
+  const Mixture implied(full.components(), {{"(1-gamma)/2", space}, {"(1-gamma)/2", space}});
+  const auto weights = implied.weights(std::vector{0.3});
+  ASSERT_EQ(weights.size(), 3u);
+  EXPECT_NEAR(weights[2], 0.3, 1e-15);
+  for (const double x : {-2.0, 0.0, 1.0})
+    EXPECT_NEAR(reference::log_density_at(implied, std::vector{0.3}, {x}),
+                reference::log_density_at(full, std::vector{0.3}, {x}), 1e-14);
+}
+
+TEST(Mixture, SkipsComponentsOfWeightZero) {
+  // The second component is not allowed at gamma = 0, but does not occur there either.
+  const Mixture mixture(
+      {make<Normal>(0.0, 1.0), make<Normal>(Expression(5.0), Expression("gamma", space))},
+      {{"1 - gamma", space}, {"gamma", space}});
+  const std::vector<double> zero{0.0};
+  EXPECT_EQ(reference::log_density_at(mixture, zero, {0.7}),
+            reference::log_density_at(Normal(0.0, 1.0), {}, {0.7}));
+  const auto x = sample(mixture, zero, 5000, 1, "test");
+  EXPECT_LT(*std::max_element(x.values().begin(), x.values().end()), 6.0);
+  EXPECT_NEAR(mixture.quantile(zero, 0.5), 0.0, 1e-12);
+}
+
+TEST(Mixture, IsImpossibleOnlyWhereAllComponentsAre) {
+  const Mixture mixture({make<Uniform>(0.0, 1.0), make<Exponential>(1.0, 2.0)}, {0.5, 0.5});
+  EXPECT_EQ(reference::log_density_at(mixture, {}, {1.5}), -infinity);
+  EXPECT_DOUBLE_EQ(reference::log_density_at(mixture, {}, {0.5}), std::log(0.5));
+  EXPECT_EQ(mixture.quantile({}, 0.0), 0.0);
+}
+
+TEST(Mixture, RefusesWeightsThatAreNone) {
+  const auto parts = three_normals().components();
+  EXPECT_THROW(Mixture(parts, {0.5, 0.6, -0.1}), ArgumentError);
+  EXPECT_TRUE(reference::contains(reference::error_of([&] {
+                                    Mixture(parts, {0.5, 0.4, 0.2});
+                                  }),
+                                  "mixture: the sum of weights is 1.1, but must be 1"));
+  EXPECT_THROW(Mixture(parts, {0.9, 0.2}), ArgumentError);  // −0.1 implied
+  EXPECT_THROW(Mixture(parts, {1.0}), ArgumentError);
+  EXPECT_THROW(Mixture({}, {}), ArgumentError);
+  EXPECT_THROW(Mixture(parts, {0.2, 0.3, 0.5}, {"a", "b", "a"}), ArgumentError);
+  EXPECT_NO_THROW(Mixture(parts, {0.1, 0.2, 0.7}));  // sums to 1 within rounding
+  const auto message =
+      reference::error_of([] { three_normals().weights(std::vector<double>{1.25}); });
+  EXPECT_TRUE(reference::contains(message, "weights[0] at θ = (1.25) is -0.125")) << message;
+}
+
+TEST(Mixture, OfOneComponentIsThatComponent) {
+  const Mixture mixture({make<Normal>(1.0, 2.0)}, {});
+  EXPECT_EQ(mixture.weights({}), (std::vector<double>{1.0}));
+  EXPECT_DOUBLE_EQ(reference::log_density_at(mixture, {}, {3.0}),
+                   reference::log_density_at(Normal(1.0, 2.0), {}, {3.0}));
+}
+
+TEST(Mixture, HasADensityOnlyIfAllComponentsDo) {
+  Ricker::Config config;
+  config.observations = 1;
+  const Mixture mixture({make<Normal>(0.0, 1.0), std::make_shared<Ricker>(3.8, 10.0, 0.3, config)},
+                        {0.5, 0.5});
+  EXPECT_FALSE(mixture.has_density());
+  EXPECT_THROW(log_density(mixture, {}, Matrix(1, 1)), ArgumentError);
+  EXPECT_THROW(Mixture({make<Normal>(0.0, 1.0), make<Ricker>(3.8, 10.0, 0.3)}, {0.5, 0.5}),
+               ArgumentError);  // dimensions 1 and 50
+}
+
+TEST(Mixture, QuantileInvertsTheCdf) {
+  const auto mixture = three_normals();
+  const std::vector<double> point{0.05};
+  for (const double p : {1e-9, 0.01, 0.4, 0.5, 0.77, 1 - 1e-9})
+    EXPECT_NEAR(mixture.cdf(point, mixture.quantile(point, p)), p, 1e-13);
+}
+
+// False alarm 1e-6 (Kolmogorov–Smirnov).
+TEST(Mixture, SamplesFollowTheCdf) {
+  const auto mixture = three_normals();
+  const std::vector<double> point{0.3};
+  const auto x = sample(mixture, point, 50000, 5, "test");
+  EXPECT_GT(reference::ks_p_value(x.column(0), [&](double v) { return mixture.cdf(point, v); }),
+            reference::false_alarm);
+}
+
+// Rows are independent in their order: neighbours are as often of one component as chance says.
+// False alarm below 1e-6 (five standard errors).
+TEST(Mixture, RowsAreIndependent) {
+  const Mixture mixture({make<Normal>(-100.0, 1.0), make<Normal>(100.0, 1.0)}, {0.3});
+  const std::size_t n = 100000;
+  const auto x = sample(mixture, {}, n, 6, "test");
+  double same = 0.0;
+  for (std::size_t i = 1; i < n; ++i) same += x(i, 0) * x(i - 1, 0) > 0.0 ? 1.0 : 0.0;
+  // P(same) = 0.3² + 0.7² = 0.58; neighbouring pairs share an event, which widens the spread.
+  EXPECT_NEAR(same / (n - 1), 0.58, 5.0 * std::sqrt(0.58 * 0.42 * 2.0 / n));
+  double first = 0.0;
+  for (std::size_t i = 0; i < n; ++i) first += x(i, 0) < 0.0 ? 1.0 : 0.0;
+  EXPECT_NEAR(first / n, 0.3, 5.0 * std::sqrt(0.21 / n));
+}
+
+}  // namespace
+}  // namespace neyman
