@@ -284,6 +284,10 @@ void check_figure(const Figure& figure) {
     check_at_least("draw", path + ".series.size", panel.series.size(), 1);
     for (std::size_t s = 0; s < panel.series.size(); ++s)
       std::visit(Checker(fmt::format("{}.series[{}]", path, s), panel), panel.series[s]);
+    // Values near the largest double are finite, but their distances are not.
+    const Frame frame = frame_of(panel);
+    check_finite("draw", path + ".width of x", frame.x.high - frame.x.low);
+    check_finite("draw", path + ".height of y", frame.y.high - frame.y.low);
   }
 }
 
@@ -299,33 +303,36 @@ Frame frame_of(const Panel& panel) {
 
 namespace {
 
-std::string tick_label(double value, double step) {
-  const double size = std::max(std::abs(value), step);
-  if (size >= 1e5 || size < 1e-4) return format_number(value, 4);
-  const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
-  const double shifted = step * std::pow(10.0, decimals);
-  const int more = std::abs(shifted - std::round(shifted)) > 1e-6 ? 1 : 0;  // steps of 2.5
-  std::string text = fmt::format("{:.{}f}", std::abs(value), decimals + more);
-  if (value < 0.0 && text.find_first_not_of("0.") != std::string::npos) text.insert(0, "−");
-  return text;
+/// The label of a tick. Where the numbers of an axis are very large or very small, all of them
+/// are multiples of the same power of ten.
+std::string tick_label(double value, double step, double largest) {
+  const int power =
+      largest >= 1e6 || largest < 1e-3 ? static_cast<int>(std::floor(std::log10(largest))) : 0;
+  const double unit = std::pow(10.0, power);
+  const int decimals =
+      std::clamp(static_cast<int>(std::ceil(-std::log10(step / unit) - 1e-9)), 0, 17);
+  std::string text = fmt::format("{:.{}f}", std::abs(value) / unit, decimals);
+  const bool zero = text.find_first_not_of("0.") == std::string::npos;
+  if (value < 0.0 && !zero) text.insert(0, "−");
+  if (power == 0) return text;
+  return zero ? "0" : text + " × " + power_of_ten(power);
 }
 
 std::vector<Tick> linear_ticks(Range range, std::size_t count) {
   const double rough =
       (range.high - range.low) / static_cast<double>(std::max<std::size_t>(count, 1));
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
-  double step = 10.0 * power;
-  for (const double nice : {1.0, 2.0, 2.5, 5.0})
-    if (nice * power >= rough * 0.999) {
+  double step = power;
+  for (const double nice : {2.0, 5.0, 10.0})
+    if (std::abs(std::log(nice * power / rough)) < std::abs(std::log(step / rough)))
       step = nice * power;
-      break;
-    }
   std::vector<Tick> out;
+  const double largest = std::max(std::abs(range.low), std::abs(range.high));
   const double tolerance = 1e-9 * (range.high - range.low);
   const auto first = std::ceil((range.low - tolerance) / step);
   for (double i = first; i * step <= range.high + tolerance; i += 1.0) {
     const double value = i == 0.0 ? 0.0 : i * step;
-    out.push_back({value, tick_label(value, step)});
+    out.push_back({value, tick_label(value, step, largest)});
     if (out.size() > 4 * count + 8) break;
   }
   return out;

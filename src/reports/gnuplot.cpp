@@ -34,14 +34,15 @@ namespace {
 constexpr double text_size = 12.0, title_size = 14.0, legend_row = 18.0, swatch = 20.0;
 
 /// A text as a gnuplot string. Between single quotes nothing is special but the quote itself,
-/// and the terminals are asked not to interpret marks such as _ and ^.
+/// which is joined in from a string of its own, and the terminals are asked not to interpret
+/// marks such as _ and ^.
 std::string quote(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20)
       out += ' ';
     else if (c == '\'')
-      out += "''";
+      out += "'.\"'\".'";
     else
       out += c;
   }
@@ -55,7 +56,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-std::string num(double value) { return fmt::format("{:.10g}", value); }
+std::string num(double value) { return fmt::format("{:.15g}", value); }
 
 /// The width of a text in pixels, from the widths of common sans-serif fonts. It is an estimate
 /// on the generous side: the reader's font is not known.
@@ -222,17 +223,20 @@ class PanelWriter {
                            [](const Series& s) { return std::holds_alternative<Heatmap>(s); });
   }
 
-  Margins margins() const {
+  /// The space that the panel needs; `least_left` is what its neighbours need at the left, which
+  /// leaves less room for the legend.
+  Margins margins(double least_left = 0.0) const {
     Margins m;
     double tick_width = 0.0;
     for (const Tick& tick : y_ticks_)
       tick_width = std::max(tick_width, text_width(tick.label, text_size));
     m.left = tick_width + 16.0 + (panel_.y_label.empty() ? 0.0 : 22.0);
+    m.left = std::max(m.left, least_left);
     m.right = 18.0;
     for (const Entry& entry : ends_)
       m.right = std::max(m.right, text_width(entry.label, text_size) + 14.0);
     if (heatmap_) m.right = std::max(m.right, 84.0);
-    m.bottom = 26.0 + (panel_.x_label.empty() ? 0.0 : 22.0);
+    m.bottom = 34.0 + (panel_.x_label.empty() ? 0.0 : 22.0);
     m.top = 10.0 + (panel_.title.empty() ? 0.0 : 24.0) +
             legend_row * static_cast<double>(legend_rows(m).size());
     return m;
@@ -273,7 +277,7 @@ class PanelWriter {
   }
 
   std::vector<std::vector<Entry>> legend_rows(const Margins& m) const {
-    const double room = width_ - m.left - m.right;
+    const double room = width_ - m.left - 8.0;
     std::vector<std::vector<Entry>> rows;
     double used = 0.0;
     for (const Entry& entry : above_) {
@@ -308,6 +312,7 @@ class PanelWriter {
   std::string plots(const std::string& data_file) const;
   std::string plot_of(const Series& series, std::size_t block, const std::string& file) const;
   std::string y_column(int column) const;
+  std::string y_bar(int column, int error) const;
 
   const Panel& panel_;
   double width_, height_;
@@ -331,8 +336,9 @@ void PanelWriter::write_data(DataFile& file, const std::string& where) {
     } else if (const auto* band = std::get_if<Band>(&series)) {
       file.add(heading, "x low high", rows_of({band->x, band->low, band->high}));
     } else if (const auto* histogram = std::get_if<Histogram>(&series)) {
-      file.add(heading, "edge value (two rows for each bin)",
-               corners(histogram->edges, histogram->values));
+      file.add(heading, "edge value (two rows for each bin, down to 0 at both ends)",
+               fmt::format("{} 0\n{}{} 0\n", histogram->edges.front(),
+                           corners(histogram->edges, histogram->values), histogram->edges.back()));
       if (!histogram->errors.empty()) {
         std::vector<double> centres;
         for (std::size_t i = 0; i < histogram->values.size(); ++i)
@@ -421,10 +427,14 @@ std::string PanelWriter::titles() const {
   std::string out;
   const double centre_x = margins_.left + 0.5 * plot_width();
   const double centre_y = margins_.top + 0.5 * plot_height();
-  if (!panel_.title.empty())
-    out += label(panel_.title, at(margins_.left, 14.0), ink, title_size, "left", true);
+  if (!panel_.title.empty()) {
+    const double room = width_ - margins_.left - 4.0;
+    const double fit = room / text_width(panel_.title, 1.07);  // bold is a little wider
+    out += label(panel_.title, at(margins_.left, 14.0), ink, std::clamp(fit, 9.0, title_size),
+                 "left", true);
+  }
   if (!panel_.x_label.empty())
-    out += label(panel_.x_label, at(centre_x, height_ - 12.0), ink, text_size + 1, "center");
+    out += label(panel_.x_label, at(centre_x, height_ - 20.0), ink, text_size + 1, "center");
   if (!panel_.y_label.empty())
     out += label(panel_.y_label, at(12.0, centre_y), ink, text_size + 1, "center rotate by 90");
   for (const Series& series : panel_.series)
@@ -580,12 +590,23 @@ std::string PanelWriter::y_column(int column) const {
   return fmt::format("(${0} > {1} ? ${0} : {1})", column, num(frame_.y.low));
 }
 
+/// An error bar as start and length, its start inside a logarithmic axis.
+std::string PanelWriter::y_bar(int column, int error) const {
+  std::string low = fmt::format("(${}-${})", column, error);
+  if (panel_.y_log) low = fmt::format("({0} > {1} ? {0} : {1})", low, num(frame_.y.low));
+  return fmt::format("1:{0}:(0):(${1}+${2}-{0})", low, column, error);
+}
+
 std::string PanelWriter::plot_of(const Series& series, std::size_t block,
                                  const std::string& file) const {
   const auto source = [&](std::size_t index, const std::string& columns) {
     return fmt::format("{} index {} using {}", quote(file), index, columns);
   };
   const std::string xy = "1:" + y_column(2);
+  const auto bars = [&](std::size_t index, const std::string& columns, Role role) {
+    return fmt::format(" notitle, \\\n  {} with vectors nohead lc rgb '{}' lw 1.3",
+                       source(index, columns), role_colour(role));
+  };
   const auto lines = [&](Role role, double width, Dash dash) {
     return source(block, xy) + " with lines " + line_style(role, width, dash);
   };
@@ -605,20 +626,17 @@ std::string PanelWriter::plot_of(const Series& series, std::size_t block,
     std::string out;
     if (s->filled)
       out += source(block, xy) + fmt::format(" with filledcurves y1={} ", num(base)) +
-             fill_style(s->role) + ", \\\n  ";
+             fill_style(s->role) + " notitle, \\\n  ";
     out += lines(s->role, 1.4, Dash::solid);
-    if (!s->errors.empty())
-      out += ", \\\n  " + source(block + 1, fmt::format("1:{}:3", y_column(2))) +
-             fmt::format(" with yerrorbars pt 7 ps 0 lc rgb '{}' lw 1.2", role_colour(s->role));
+    if (!s->errors.empty()) out += bars(block + 1, y_bar(2, 3), s->role);
     return out;
   }
   if (const auto* s = std::get_if<Points>(&series)) {
-    const std::string style = point_style(s->role, s->size) + " lw 1.2";
-    if (!s->x_errors.empty() && !s->y_errors.empty())
-      return source(block, "1:2:3:4") + " with xyerrorbars " + style;
-    if (!s->x_errors.empty()) return source(block, "1:2:3") + " with xerrorbars " + style;
-    if (!s->y_errors.empty()) return source(block, "1:2:4") + " with yerrorbars " + style;
-    return source(block, xy) + " with points " + style;
+    std::string out = source(block, xy) + " with points " + point_style(s->role, s->size);
+    if (!s->x_errors.empty())
+      out += bars(block, fmt::format("($1-$3):{}:(2*$3):(0)", y_column(2)), s->role);
+    if (!s->y_errors.empty()) out += bars(block, y_bar(2, 4), s->role);
+    return out;
   }
   return {};
 }
@@ -642,7 +660,6 @@ std::string setup() {
       "set border 3 lc rgb '{}' lw 1\n"
       "set grid xtics ytics lt 1 lc rgb '{}' lw 1\n"
       "set clip two\n"
-      "set errorbars small\n"
       "unset key\n"
       "set palette defined (0 '#2d1160', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', 4 '#fde725')\n",
       axis_grey, grid_grey);
@@ -680,8 +697,8 @@ class FigureWriter {
     out += "do for [target in 'svg pdf'] {\n";
     out += fmt::format(
         "if (target eq 'svg') {{ {} }} else {{ set terminal pdfcairo noenhanced "
-        "color size {:.4f}in,{:.4f}in font 'Sans,{}' fontscale 1 linewidth 1.35 "
-        "pointscale 1.3 }}\n",
+        "color size {:.4f}in,{:.4f}in font 'Sans,{}' fontscale 0.75 linewidth 2 "
+        "pointscale 0.75 dashlength 1 }}\n",
         svg_terminal(width, height), width / 72.0, height / 72.0, num(text_size));
     out += fmt::format("set output {}.'.'.target\nset multiplot\n", quote(stem_));
     for (std::size_t i = 0; i < writers_.size(); ++i) {
@@ -710,18 +727,27 @@ class FigureWriter {
   /// Panels above each other share their left and right edges, panels side by side their top
   /// and bottom.
   void align_margins() {
-    for (const auto& writer : writers_) margins_.push_back(writer.margins());
-    const auto aligned = margins_;
-    for (std::size_t i = 0; i < margins_.size(); ++i)
-      for (std::size_t j = 0; j < margins_.size(); ++j) {
-        if (i % figure_.columns == j % figure_.columns) {
-          margins_[i].left = std::max(margins_[i].left, aligned[j].left);
-          margins_[i].right = std::max(margins_[i].right, aligned[j].right);
-        }
-        if (i / figure_.columns == j / figure_.columns) {
-          margins_[i].top = std::max(margins_[i].top, aligned[j].top);
-          margins_[i].bottom = std::max(margins_[i].bottom, aligned[j].bottom);
-        }
+    const auto same_column = [&](std::size_t i, std::size_t j) {
+      return i % figure_.columns == j % figure_.columns;
+    };
+    const auto same_row = [&](std::size_t i, std::size_t j) {
+      return i / figure_.columns == j / figure_.columns;
+    };
+    const std::size_t count = writers_.size();
+    std::vector<Margins> own;
+    for (std::size_t i = 0; i < count; ++i) {
+      double left = 0.0;
+      for (std::size_t j = 0; j < count; ++j)
+        if (same_column(i, j)) left = std::max(left, writers_[j].margins().left);
+      own.push_back(writers_[i].margins(left));
+    }
+    margins_ = own;
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t j = 0; j < count; ++j) {
+        if (same_column(i, j)) margins_[i].right = std::max(margins_[i].right, own[j].right);
+        if (!same_row(i, j)) continue;
+        margins_[i].top = std::max(margins_[i].top, own[j].top);
+        margins_[i].bottom = std::max(margins_[i].bottom, own[j].bottom);
       }
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -53,17 +54,21 @@ font-size:.95rem}
 nav a{text-decoration:none}nav a:hover{text-decoration:underline}
 .headlines{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));
 gap:1rem;margin:1.8rem 0}
-.headline{background:var(--card);border-radius:12px;padding:1.15rem 1.35rem 1rem;
-border-left:5px solid var(--role)}
+.headline{background:var(--card);border-radius:12px;padding:1.15rem 1.35rem 1.05rem}
 .headline .label{color:var(--muted);font-size:.92rem;margin:0}
+.headline .label::before{content:"";display:inline-block;width:.68em;height:.68em;
+border-radius:50%;background:var(--role);margin-right:.5em}
 .headline .value{font-size:clamp(1.5rem,1.1rem + 1.6vw,2.05rem);font-weight:640;line-height:1.25;
 letter-spacing:-.015em;font-variant-numeric:tabular-nums;margin:.15rem 0 .5rem}
-.headline .bar{display:block;width:100%;height:auto;margin:.2rem 0 .3rem}
+.headline .value{overflow-wrap:normal}
+.errors{display:inline-flex;flex-direction:column;vertical-align:middle;font-size:.52em;
+line-height:1.2;letter-spacing:0;text-align:right}
+.headline .bar{display:block;width:100%;max-width:25rem;height:auto;margin:.2rem 0 .3rem}
 .headline .intervals{color:var(--muted);font-size:.88rem;margin:0;
 font-variant-numeric:tabular-nums;display:flex;flex-wrap:wrap;gap:0 1.2rem}
 .headline .note{color:var(--muted);font-size:.88rem;margin:.3rem 0 0}
-.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,11rem),1fr));
-gap:.9rem 1.6rem;margin:1.2rem 0}
+.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,9.5rem),1fr));
+gap:.9rem 1.4rem;margin:1.2rem 0}
 .facts div{min-width:0}
 dt{color:var(--muted);font-size:.88rem;line-height:1.35}
 dd{margin:.1rem 0 0;font-variant-numeric:tabular-nums}
@@ -87,16 +92,16 @@ padding:.34em .62em .36em;border-radius:99px;white-space:nowrap}
 figure{margin:1.8rem 0 2.4rem}
 .panels{display:grid;gap:1.4rem 1.6rem;justify-content:start}
 .panels>*{min-width:0}
-.panels svg{display:block}
+.panels svg{display:block;max-width:none!important}
 figcaption{color:var(--muted);font-size:.95rem;line-height:1.5;margin-top:.7rem;max-width:46rem}
 figcaption b{color:var(--ink);font-weight:620}
 .files{font-size:.86rem;margin-top:.25rem;display:flex;flex-wrap:wrap;gap:0 1rem}
 .end{color:var(--muted);font-size:.88rem;padding-top:1rem;padding-bottom:3rem}
 .end dl{border-top:1px solid var(--line);padding-top:1.2rem;margin-top:3.5rem}
 .end dd{color:var(--ink)}
-@media (max-width:48rem){.panels{grid-template-columns:minmax(0,1fr)!important}
+@media screen and (max-width:48rem){.panels{grid-template-columns:minmax(0,1fr)!important}
 body{font-size:1rem}h2{margin-top:2.5rem}}
-@media print{:root{font-size:10.5pt}@page{margin:16mm}nav,.files{display:none}
+@media print{:root{font-size:9.5pt}.panels{max-width:100%}@page{margin:16mm}nav,.files{display:none}
 main,.top,.end{max-width:none;padding:0}.top{padding-top:0}
 figure,table,.headline,.note-box{break-inside:avoid}h2,h3{break-after:avoid}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}a{color:inherit}}
@@ -288,6 +293,18 @@ std::string bar(const Headline& h, Range range, std::string_view words) {
   return out + "</svg>\n";
 }
 
+/// A measurement with two different errors one above the other.
+std::string stacked_errors(const std::string& value) {
+  static constexpr std::string_view between = " −";
+  const std::size_t high = value.find(" +");
+  const std::size_t low = high == value.npos ? value.npos : value.find(between, high);
+  if (low == value.npos) return value;
+  const std::size_t end = std::min(value.find(')', low), value.size());
+  return fmt::format("{} <span class=\"errors\"><span>{}</span> <span>{}</span></span>{}",
+                     value.substr(0, high), value.substr(high + 1, low - high - 1),
+                     value.substr(low + 1, end - low - 1), value.substr(end));
+}
+
 std::string headline_card(const Headline& h, Range range) {
   const std::string value = format_measurement(h.estimate, h.error_low, h.error_high);
   std::string intervals;
@@ -302,7 +319,7 @@ std::string headline_card(const Headline& h, Range range) {
   std::string out = fmt::format(
       "<div class=\"headline\" style=\"--role:var(--role-{})\">\n<p class=\"label\">{}</p>\n"
       "<p class=\"value\">{} = {}</p>\n",
-      role_name(h.role), escape_html(h.label), escape_html(h.parameter), value);
+      role_name(h.role), escape_html(h.label), escape_html(h.parameter), stacked_errors(value));
   out += bar(h, range, fmt::format("{}: {} = {}", h.label, h.parameter, value));
   if (!intervals.empty()) out += "<p class=\"intervals\">" + intervals + "</p>\n";
   if (!h.note.empty()) out += "<p class=\"note\">" + running(h.note) + "</p>\n";
@@ -409,7 +426,8 @@ Page& Page::headlines(const std::vector<Headline>& headlines) {
 Page& Page::checks(const std::vector<CheckLine>& checks) {
   if (checks.empty()) return *this;
   std::string out =
-      "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">Check</th>"
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Checks\"><table>\n"
+      "<thead><tr><th scope=\"col\">Check</th>"
       "<th scope=\"col\">Verdict</th><th scope=\"col\">Detail</th></tr></thead>\n<tbody>\n";
   for (const CheckLine& check : checks)
     out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n",
@@ -431,7 +449,9 @@ Page& Page::table(const Table& table) {
            std::all_of(table.rows.begin(), table.rows.end(),
                        [&](const auto& row) { return row[c].empty() || looks_numeric(row[c]); });
   };
-  std::string out = "<div class=\"scroll\"><table>\n";
+  std::string out = fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n",
+      table.caption.empty() ? "Table" : escape_html(table.caption));
   if (!table.caption.empty()) out += fmt::format("<caption>{}</caption>\n", running(table.caption));
   out += "<thead><tr>";
   for (std::size_t c = 0; c < table.columns.size(); ++c)
@@ -475,7 +495,7 @@ Page& Page::figure(const DrawnFigure& figure) {
   std::string out = fmt::format(
       "<figure id=\"figure:{}\">\n<div class=\"panels\" "
       "style=\"grid-template-columns:repeat({},minmax(0,{}px))\">\n",
-      figure.name, std::max<std::size_t>(columns, 1), figure.panel_width);
+      figure.name, std::max<std::size_t>(columns, 1), std::round(1.12 * figure.panel_width));
   for (const std::string& panel : figure.panels) out += without_style(panel);
   out += fmt::format(
       "</div>\n<figcaption>\n<div><b>Figure {}{}</b> {}</div>\n", figure_names_.size(),

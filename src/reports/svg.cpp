@@ -230,6 +230,7 @@ class Adapter {
     if (std::sscanf(std::string(tag.get("transform")).c_str(), "translate(%lf,%lf) scale(%lf)", &x,
                     &y, &radius) != 3)
       broken("a mark without place");
+    if (radius == 0.0) return;
     Writer writer(out_, "circle");
     writer.add("cx", fmt::format("{:.2f}", x));
     writer.add("cy", fmt::format("{:.2f}", y));
@@ -257,6 +258,9 @@ class Adapter {
         writer.add(name, value);
       }
     }
+    // The many small pieces of a colour scale must not show seams.
+    if (tag.name == "polygon" && !find_colour(hex_colour(tag.get("fill")).value_or("")))
+      writer.add("shape-rendering", "crispEdges");
     if (tag.name == "image") writer.add("style", "image-rendering:pixelated");
     writer.close(tag.empty);
     if (tag.empty) out_ += '\n';

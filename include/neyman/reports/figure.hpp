@@ -38,8 +38,8 @@ enum class Dash { solid, dashed, dotted };
 
 /// A line through points, in their order.
 struct Line {
-  std::vector<double> x, y;
-  std::string label;  ///< for the legend; empty: not in it
+  std::vector<double> x = {}, y = {};
+  std::string label = {};  ///< for the legend; empty: not in it
   Role role = Role::exact;
   Dash dash = Dash::solid;
   double width = 1.8;  ///< pixels
@@ -47,25 +47,25 @@ struct Line {
 
 /// The area between two curves over the same x.
 struct Band {
-  std::vector<double> x, low, high;
-  std::string label;
+  std::vector<double> x = {}, low = {}, high = {};
+  std::string label = {};
   Role role = Role::band68;
 };
 
 /// Values of bins, one fewer than the edges. The caller normalises.
 struct Histogram {
-  std::vector<double> edges, values;
-  std::string label;
+  std::vector<double> edges = {}, values = {};
+  std::string label = {};
   Role role = Role::data;
-  bool filled = true;          ///< else the outline alone
-  std::vector<double> errors;  ///< of the values, drawn as bars at the centres; empty: none
+  bool filled = true;               ///< else the outline alone
+  std::vector<double> errors = {};  ///< of the values, drawn as bars at the centres; empty: none
 };
 
 /// A piecewise constant function: value i between edge i and edge i + 1. Unlike a histogram it
 /// does not stand on the axis.
 struct Steps {
-  std::vector<double> edges, values;
-  std::string label;
+  std::vector<double> edges = {}, values = {};
+  std::string label = {};
   Role role = Role::approximate;
   Dash dash = Dash::solid;
   double width = 1.8;
@@ -73,11 +73,11 @@ struct Steps {
 
 /// Dots, with error bars where errors are given.
 struct Points {
-  std::vector<double> x, y;
-  std::string label;
+  std::vector<double> x = {}, y = {};
+  std::string label = {};
   Role role = Role::data;
-  std::vector<double> x_errors, y_errors;  ///< symmetric; empty: none
-  double size = 3.0;                       ///< radius, pixels
+  std::vector<double> x_errors = {}, y_errors = {};  ///< symmetric; empty: none
+  double size = 3.0;                                 ///< radius, pixels
 };
 
 enum class Axis { x, y };
@@ -86,7 +86,7 @@ enum class Axis { x, y };
 struct ReferenceLine {
   Axis axis = Axis::x;
   double value = 0.0;
-  std::string label;  ///< written beside the line
+  std::string label = {};  ///< written beside the line
   Role role = Role::reference;
   Dash dash = Dash::dashed;
 };
@@ -95,21 +95,21 @@ struct ReferenceLine {
 struct Span {
   Axis axis = Axis::x;
   double low = 0.0, high = 0.0;
-  std::string label;
+  std::string label = {};
   Role role = Role::band68;
 };
 
 /// Values on a regular grid of cells, in colours from dark (low) to bright (high).
 struct Heatmap {
-  std::vector<double> x, y;    ///< cell centres, equally spaced, increasing
-  std::vector<double> values;  ///< row-major: values[i * x.size() + j] is at (x[j], y[i])
-  std::string label;           ///< of the colour scale
+  std::vector<double> x = {}, y = {};  ///< cell centres, equally spaced, increasing
+  std::vector<double> values = {};     ///< row-major: values[i * x.size() + j] is at (x[j], y[i])
+  std::string label = {};              ///< of the colour scale
 };
 
 /// Lines of constant value, as polylines.
 struct Contour {
-  std::vector<std::vector<std::pair<double, double>>> lines;
-  std::string label;
+  std::vector<std::vector<std::pair<double, double>>> lines = {};
+  std::string label = {};
   Role role = Role::exact;
   Dash dash = Dash::solid;
   double width = 1.8;
@@ -120,7 +120,7 @@ enum class Align { left, centre, right };
 /// Words inside the panel.
 struct Annotation {
   double x = 0.0, y = 0.0;
-  std::string text;
+  std::string text = {};
   bool fraction = false;  ///< x and y are fractions of the panel instead of axis values
   Align align = Align::left;
   Role role = Role::reference;
@@ -141,22 +141,22 @@ enum class Legend {
 
 /// One pair of axes.
 struct Panel {
-  std::string title;
-  std::string x_label, y_label;
-  std::optional<Range> x_range, y_range;  ///< absent: from the data
+  std::string title = {};
+  std::string x_label = {}, y_label = {};
+  std::optional<Range> x_range = {}, y_range = {};  ///< absent: from the data
   bool x_log = false, y_log = false;
   Legend legend = Legend::above;
-  std::vector<Series> series;  ///< drawn in this order, later on top
+  std::vector<Series> series = {};  ///< drawn in this order, later on top
 };
 
 /// One picture: a grid of panels, filled row by row.
 struct Figure {
-  std::string name;     ///< stem of its files, see `file_stem`
-  std::string title;    ///< heading in a report; not drawn into the picture
-  std::string caption;  ///< what it shows, in words; also the text for those who cannot see it
+  std::string name = {};     ///< stem of its files, see `file_stem`
+  std::string title = {};    ///< heading in a report; not drawn into the picture
+  std::string caption = {};  ///< what it shows, in words; also the text for those who cannot see it
   std::size_t columns = 1;
-  std::vector<Panel> panels;
-  double panel_width = 520.0, panel_height = 350.0;  ///< pixels; points in PDF
+  std::vector<Panel> panels = {};
+  double panel_width = 460.0, panel_height = 320.0;  ///< pixels; points in PDF
 
   std::size_t rows() const { return columns == 0 ? 0 : (panels.size() + columns - 1) / columns; }
 };
@@ -178,7 +178,7 @@ Frame frame_of(const Panel& panel);
 /// "10⁻³").
 struct Tick {
   double value;
-  std::string label;
+  std::string label = {};
 };
 std::vector<Tick> ticks(Range range, bool log, std::size_t count);
 

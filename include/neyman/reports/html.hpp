@@ -20,7 +20,7 @@ namespace neyman::reports {
 std::string escape_html(std::string_view text);
 
 struct Fact {
-  std::string name, value;
+  std::string name = {}, value = {};
 };
 
 enum class Verdict { pass, warn, fail, info };
@@ -28,29 +28,29 @@ enum class Verdict { pass, warn, fail, info };
 /// A result in large type, with its intervals as a bar. Headlines given together whose
 /// `parameter` is the same share one scale, so that they can be compared.
 struct Headline {
-  std::string parameter;  ///< "γ"
-  std::string label;      ///< "approximate", "exact", …
+  std::string parameter = {};  ///< "γ"
+  std::string label = {};      ///< "approximate", "exact", …
   double estimate = 0.0;
   double error_low = 0.0, error_high = 0.0;  ///< both positive
-  std::optional<Range> interval68, interval95;
-  std::optional<double> truth;
-  std::string note;  ///< small, below; for example "converged, 5000 events"
+  std::optional<Range> interval68 = {}, interval95 = {};
+  std::optional<double> truth = {};
+  std::string note = {};  ///< small, below; for example "converged, 5000 events"
   Role role = Role::approximate;
 };
 
 /// One line of a list of checks.
 struct CheckLine {
-  std::string name;
+  std::string name = {};
   Verdict verdict = Verdict::pass;
-  std::string detail;  ///< "KS p = 0.41"
+  std::string detail = {};  ///< "KS p = 0.41"
 };
 
 struct Table {
-  std::string caption;
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;  ///< each as long as `columns`
+  std::string caption = {};
+  std::vector<std::string> columns = {};
+  std::vector<std::vector<std::string>> rows = {};  ///< each as long as `columns`
   /// Columns of numbers are set flush right; absent: those whose cells all look like numbers.
-  std::vector<bool> numeric;
+  std::vector<bool> numeric = {};
 };
 
 /// A page, built from top to bottom. What comes before the first section stands above them all.
