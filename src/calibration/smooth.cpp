@@ -41,6 +41,7 @@ constexpr double worth_a_bend = 1.0;  // what the criterion must gain over the s
 constexpr double hopeless = 8.0;      // a criterion this far below the best ends the search
 constexpr double search_tolerance = 1e-3, final_tolerance = 1e-12;  // Newton decrement
 constexpr int most_newton_steps = 60;
+constexpr double longest_step = 4.0;  // most change of a coefficient (log-odds) in one step
 constexpr std::size_t most_knots = 1000;
 
 // Breaks spread as the square root of the density of scores: between equal distances, which
@@ -207,10 +208,16 @@ class Regression {
     const BandedCholesky cholesky = factor(state_.information, penalty);
     std::vector<double> step = state_.gradient;
     cholesky.solve(step);
-    double decrement = 0.0;
-    for (std::size_t j = 0; j < step.size(); ++j) decrement += step[j] * state_.gradient[j];
+    double decrement = 0.0, longest = 0.0;
+    for (std::size_t j = 0; j < step.size(); ++j) {
+      decrement += step[j] * state_.gradient[j];
+      longest = std::max(longest, std::abs(step[j]));
+    }
+    if (!std::isfinite(longest)) return false;
+    // Separated sides leave the information almost singular beside a stiff penalty; a step far
+    // along its null space would end where rounding of the penalty looks like an improvement.
     State next;
-    double size = 1.0;
+    double size = longest > longest_step ? longest_step / longest : 1.0;
     for (int half = 0; half < 30; ++half, size *= 0.5) {
       next.coefficients = state_.coefficients;
       for (std::size_t j = 0; j < step.size(); ++j) next.coefficients[j] += size * step[j];
