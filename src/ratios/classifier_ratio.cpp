@@ -67,7 +67,10 @@ LogRatios ClassifierRatio::uncalibrated(MatrixView x) const {
 }
 
 std::size_t ClassifierRatio::count_outside(MatrixView x) const {
-  return pair_.count_outside(pair_.scores(x));
+  const auto scores = pair_.scores(x);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < scores.rows(); ++i) count += pair_.outside(scores.row(i)) ? 1 : 0;
+  return count;
 }
 
 void ClassifierRatio::save(Archive& archive) const {

@@ -209,15 +209,10 @@ LogRatios CrossFit::held_out(const FoldedSample& sample, const Logits& scores,
   return held_out_ratios(sample, scores, replica_calibrators_[replica]);
 }
 
-std::size_t CrossFit::count_outside(const Matrix& scores) const {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < scores.rows(); ++i) {
-    bool outside = true;
-    for (std::size_t k = 0; outside && k < folds(); ++k)
-      outside = scores(i, k) < calibrators_[k]->low() || scores(i, k) > calibrators_[k]->high();
-    count += outside ? 1 : 0;
-  }
-  return count;
+bool CrossFit::outside(std::span<const double> scores) const {
+  for (std::size_t k = 0; k < folds(); ++k)
+    if (scores[k] >= calibrators_[k]->low() && scores[k] <= calibrators_[k]->high()) return false;
+  return true;
 }
 
 void CrossFit::save(Archive& archive) const {

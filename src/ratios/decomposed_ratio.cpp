@@ -178,9 +178,22 @@ std::vector<double> DecomposedRatio::replica_normalisation(std::size_t replica) 
 }
 
 std::size_t DecomposedRatio::count_outside(MatrixView x) const {
-  std::size_t most = 0;
-  for (const auto& pair : pairs_) most = std::max(most, pair.count_outside(pair.scores(x)));
-  return most;
+  // An event of component c is foreign to pairs without c, where its ratio hardly counts: it is
+  // outside only where every pair says so.
+  return reduce_blocks(
+      x.rows(), default_block, std::size_t{0},
+      [&](Block block) {
+        const auto scores = score(x.rows(block.begin, block.end));
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < block.size(); ++i) {
+          bool outside = true;
+          for (std::size_t p = 0; outside && p < pairs_.size(); ++p)
+            outside = pairs_[p].outside(scores.of_pair[p].row(i));
+          count += outside ? 1 : 0;
+        }
+        return count;
+      },
+      [](std::size_t a, std::size_t b) { return a + b; });
 }
 
 const CrossFit& DecomposedRatio::pair(std::size_t numerator, std::size_t denominator) const {

@@ -84,8 +84,9 @@ class CrossFit {
   /// log r̂ of each event of a sample by the one fold that has not seen it.
   LogRatios held_out(const FoldedSample& sample, const Logits& scores) const;
   LogRatios held_out(const FoldedSample& sample, const Logits& scores, std::size_t replica) const;
-  /// Events outside the calibrated range of every fold.
-  std::size_t count_outside(const Matrix& scores) const;
+  /// Whether an event's scores (a row of `scores`) are outside the calibrated range of every
+  /// fold.
+  bool outside(std::span<const double> scores) const;
 
   const Classifier& classifier(std::size_t fold) const { return *classifiers_[fold]; }
   const Calibrator& calibrator(std::size_t fold) const { return *calibrators_[fold]; }

@@ -1,0 +1,28 @@
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "commands.hpp"
+#include "neyman/pipeline/study.hpp"
+
+namespace neyman::cli {
+
+void add_check(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("check", "Validate a study: every problem, with its line");
+  auto path = std::make_shared<std::string>();
+  command->add_option("study", *path, "The study file (TOML)")->required();
+  command->footer("\nExample:\n  neyman check my-study/study.toml");
+  command->callback([path, &status] {
+    const auto study = read_study(*path);
+    fmt::print("{}: no problems\n", *path);
+    fmt::print("  {} parameter{}, {} components, {} simulated events, classifier {}, "
+               "calibration {}\n",
+               study.parameters.size(), study.parameters.size() == 1 ? "" : "s",
+               study.simulator->components().size(), study.training_samples,
+               study.learning.classifier->kind(), study.learning.calibrator->kind());
+    status = success;
+  });
+}
+
+}  // namespace neyman::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+// Each subcommand adds itself with its options and help; its work is done in a callback that
+// sets the exit status.
+namespace neyman::cli {
+
+/// Exit statuses: what a script can tell apart.
+enum Status : int {
+  success = 0,
+  failure = 1,        ///< an error: a file, a wrong argument, …
+  bad_study = 2,      ///< the study or the command line has problems
+  not_converged = 3,  ///< results were written, but the fit did not converge
+  interrupted = 130,
+};
+
+void add_run(CLI::App& app, int& status);
+void add_check(CLI::App& app, int& status);
+void add_example(CLI::App& app, int& status);
+void add_fit(CLI::App& app, int& status);
+
+}  // namespace neyman::cli
