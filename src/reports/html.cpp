@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <system_error>
 
 #include "neyman/core/check.hpp"
-#include "neyman/core/error.hpp"
+#include "neyman/data/atomic_file.hpp"
 #include "neyman/reports/terminal.hpp"
 #include "reports/chrome.hpp"
+#include "reports/utf8.hpp"
 
 namespace neyman::reports {
 
@@ -107,24 +106,6 @@ figure,table,.headline,.note-box{break-inside:avoid}h2,h3{break-after:avoid}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}a{color:inherit}}
 )css";
 
-/// How many bytes of UTF-8 make a valid character at the start of a text, 0 if none do.
-std::size_t valid_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  const std::size_t size = lead < 0x80   ? 1
-                           : lead < 0xc2 ? 0
-                           : lead < 0xe0 ? 2
-                           : lead < 0xf0 ? 3
-                           : lead < 0xf5 ? 4
-                                         : 0;
-  if (size > text.size()) return 0;
-  for (std::size_t i = 1; i < size; ++i)
-    if ((byte(i) & 0xc0u) != 0x80u) return 0;
-  if (size == 3 && ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f))) return 0;
-  if (size == 4 && ((lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f))) return 0;
-  return size;
-}
-
 /// Escaped running text, with `code` between backticks.
 std::string running(std::string_view text) {
   std::string out;
@@ -193,9 +174,7 @@ std::string file_link(const fs::path& path, std::string_view type, std::string_v
   const std::string name = path.filename().string();
   std::string target = (path.parent_path().filename() / path.filename()).generic_string();
   if (size < Page::embed_limit) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    target = fmt::format("data:{};base64,{}", type, base64(bytes));
+    target = fmt::format("data:{};base64,{}", type, base64(read_file(path.string())));
   }
   return fmt::format("<a download=\"{}\" href=\"{}\">{}</a>\n", escape_html(name),
                      escape_html(target), words);
@@ -341,12 +320,12 @@ std::string role_variables() {
 std::string escape_html(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const std::size_t size = valid_character(text);
+    const Utf8Character character = decode_utf8(text);
     const char c = text.front();
-    if (size == 0)
+    if (!character.valid)
       out += "\ufffd";
-    else if (size > 1)
-      out += text.substr(0, size);
+    else if (character.bytes > 1)
+      out += text.substr(0, character.bytes);
     else if (c == '&')
       out += "&amp;";
     else if (c == '<')
@@ -359,7 +338,7 @@ std::string escape_html(std::string_view text) {
       out += "&#39;";
     else if (c == '\n' || c == '\t' || (c >= 0x20 && c != 0x7f))
       out += c;
-    text.remove_prefix(std::max<std::size_t>(size, 1));
+    text.remove_prefix(character.bytes);
   }
   return out;
 }
@@ -537,18 +516,6 @@ std::string Page::html() const {
   return out + "</body>\n</html>\n";
 }
 
-void Page::write(const fs::path& path) const {
-  const fs::path temporary = path.string() + ".part";
-  std::ofstream file(temporary, std::ios::binary);
-  file << html();
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(temporary, path, error);
-  if (!file || error) {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);
-    throw FileError(fmt::format("{}: cannot be written", path.string()));
-  }
-}
+void Page::write(const fs::path& path) const { write_file_atomically(path.string(), html()); }
 
 }  // namespace neyman::reports

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -163,7 +163,13 @@ class Adapter {
   void text() {
     const std::size_t end = std::min(in_.find('<', at_), in_.size());
     if (!open_.empty() && (open_.back().name == "text" || open_.back().name == "tspan")) {
-      out_ += in_.substr(at_, end - at_);
+      // gnuplot escapes & unless a character reference seems to follow; texts have none.
+      for (std::string_view rest = in_.substr(at_, end - at_); !rest.empty();) {
+        const std::size_t next = std::min(rest.find("&#x"), rest.size());
+        out_ += rest.substr(0, next);
+        if (next < rest.size()) out_ += "&amp;#x";
+        rest.remove_prefix(std::min(next + 3, rest.size()));
+      }
       use();
     }
     at_ = end;
@@ -251,7 +257,8 @@ class Adapter {
           continue;
         writer.add_colour(name, value);
       } else if (name == "font-family") {
-        if (value.find(":Bold") != std::string::npos) writer.add("font-weight", "600");
+        if (value.find(":Bold") != std::string::npos && tag.get("font-weight").empty())
+          writer.add("font-weight", "600");
       } else if (name == "xlink:href") {
         writer.add("href", value);
       } else {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "neyman/core/check.hpp"
+#include "reports/utf8.hpp"
 
 namespace neyman::reports {
 
@@ -55,34 +56,6 @@ void check_error(std::string_view name, double error) {
     fail_argument("format_measurement", name, fmt::format("{}", error), "not negative");
 }
 
-struct Character {
-  char32_t code;
-  std::size_t bytes;
-};
-
-/// The character at the start of a text; a byte that is not UTF-8 counts as one character.
-Character decode(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  const std::size_t bytes = lead < 0x80   ? 1
-                            : lead < 0xc0 ? 1
-                            : lead < 0xe0 ? 2
-                            : lead < 0xf0 ? 3
-                                          : 4;
-  if (bytes == 1 || bytes > text.size()) return {lead, 1};
-  char32_t code = lead & (0xffu >> (bytes + 1));
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0u) != 0x80u) return {lead, 1};
-    code = (code << 6) | (byte(i) & 0x3fu);
-  }
-  return {code, bytes};
-}
-
-bool zero_width(char32_t code) {
-  return (code >= 0x300 && code <= 0x36f) || (code >= 0x20d0 && code <= 0x20ff) ||
-         (code >= 0x200b && code <= 0x200f) || code == 0xfeff;
-}
-
 std::string pad(std::string_view text, std::size_t width, bool right) {
   const std::size_t have = display_width(text);
   const std::string blanks(width > have ? width - have : 0, ' ');
@@ -100,8 +73,8 @@ std::string cut(std::string_view text, std::size_t width) {
   std::string out;
   std::size_t columns = 0;
   while (!text.empty()) {
-    const Character character = decode(text);
-    columns += zero_width(character.code) ? 0 : 1;
+    const Utf8Character character = decode_utf8(text);
+    columns += takes_no_column(character.code) ? 0 : 1;
     if (columns > width) break;
     out += text.substr(0, character.bytes);
     text.remove_prefix(character.bytes);
@@ -235,8 +208,8 @@ std::string format_bytes(std::uint64_t bytes) {
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {
-    const Character character = decode(text);
-    if (!zero_width(character.code)) ++width;
+    const Utf8Character character = decode_utf8(text);
+    if (!takes_no_column(character.code)) ++width;
     text.remove_prefix(character.bytes);
   }
   return width;
@@ -247,7 +220,7 @@ bool looks_numeric(std::string_view text) {
       U"+-−±×.,()[]<>=%eE∞⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹ \u00a0\u202f\u2009";
   bool digit = false;
   while (!text.empty()) {
-    const Character character = decode(text);
+    const Utf8Character character = decode_utf8(text);
     if (character.code >= U'0' && character.code <= U'9')
       digit = true;
     else if (allowed.find(character.code) == std::u32string_view::npos)

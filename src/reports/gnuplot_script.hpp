@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/gnuplot_panel.hpp"
+
+namespace neyman::reports {
+
+/// The whole figure as a script that draws SVG and PDF, and panels one by one.
+class FigureWriter {
+ public:
+  FigureWriter(const Figure& figure, std::string stem);
+  const std::string& data() const { return data_.text; }
+  std::string script();
+  /// Draws each panel as an SVG of its own: folder/1.svg, folder/2.svg, …
+  std::string panel_script(const std::filesystem::path& folder);
+
+ private:
+  /// Panels above each other share their left and right edges, panels side by side their top
+  /// and bottom.
+  void align_margins();
+
+  const Figure& figure_;
+  std::string stem_;
+  DataFile data_;
+  std::vector<PanelWriter> writers_;
+  std::vector<Margins> margins_;
+};
+
+}  // namespace neyman::reports
