@@ -58,7 +58,7 @@ const std::string& label_of(const Series& series) {
 
 namespace {
 
-constexpr double title_size = 14.0, legend_row = 18.0, swatch = 20.0;
+constexpr double title_size = 14.0, legend_row = 18.0, swatch = 20.0, end_mark = 10.0;
 
 /// The width of a text in pixels, from the widths of common sans-serif fonts. It is an estimate
 /// on the generous side: the reader's font is not known.
@@ -198,7 +198,7 @@ Margins PanelWriter::margins(double least_left) const {
   m.left = std::max(tick_width + 16.0 + (panel_.y_label.empty() ? 0.0 : 22.0), least_left);
   m.right = 18.0;
   for (const Entry& entry : ends_)
-    m.right = std::max(m.right, text_width(entry.label, text_size) + 14.0);
+    m.right = std::max(m.right, text_width(entry.label, text_size) + end_mark + 15.0);
   if (heatmap_) m.right = std::max(m.right, 84.0);
   m.bottom = 34.0 + (panel_.x_label.empty() ? 0.0 : 22.0);
   m.top = 10.0 + (panel_.title.empty() ? 0.0 : 24.0) +
@@ -368,7 +368,7 @@ std::string PanelWriter::legend() const {
   for (const auto& row : legend_rows(margins_)) {
     double x = margins_.left;
     for (const Entry& entry : row) {
-      out += legend_mark(*entry.series, x, y);
+      out += legend_mark(*entry.series, x, y, swatch);
       out += label(entry.label, at(x + swatch + 6.0, y), muted, text_size, "left");
       x += entry_width(entry.label);
     }
@@ -377,24 +377,24 @@ std::string PanelWriter::legend() const {
   return out;
 }
 
-std::string PanelWriter::legend_mark(const Series& series, double x, double y) const {
+std::string PanelWriter::legend_mark(const Series& series, double x, double y, double size) const {
   const auto line = [&](Role role, double width, Dash dash) {
-    return fmt::format("set arrow from {} to {} nohead {}\n", at(x, y), at(x + swatch, y),
+    return fmt::format("set arrow from {} to {} nohead {}\n", at(x, y), at(x + size, y),
                        line_style(role, width, dash));
   };
   const auto patch = [&](Role role) {
     return fmt::format("set object rectangle from {} to {} {}\n", at(x, y + 5.0),
-                       at(x + swatch, y - 5.0), fill_style(role));
+                       at(x + size, y - 5.0), fill_style(role));
   };
   if (const auto* s = std::get_if<Line>(&series)) return line(s->role, s->width, s->dash);
   if (const auto* s = std::get_if<Steps>(&series)) return line(s->role, s->width, s->dash);
   if (const auto* s = std::get_if<Contour>(&series)) return line(s->role, s->width, s->dash);
   if (const auto* s = std::get_if<Points>(&series))
-    return fmt::format("set label '' at {} point {}\n", at(x + 0.5 * swatch, y),
+    return fmt::format("set label '' at {} point {}\n", at(x + 0.5 * size, y),
                        point_style(s->role, s->size));
   if (const auto* s = std::get_if<Histogram>(&series)) {
     const std::string top =
-        fmt::format("set arrow from {} to {} nohead {}\n", at(x, y - 5.0), at(x + swatch, y - 5.0),
+        fmt::format("set arrow from {} to {} nohead {}\n", at(x, y - 5.0), at(x + size, y - 5.0),
                     line_style(s->role, 1.4, Dash::solid));
     return s->filled ? patch(s->role) + top : line(s->role, 1.4, Dash::solid);
   }
@@ -430,10 +430,13 @@ std::string PanelWriter::end_labels() const {
     const double limit = i + 1 < found.size() ? found[i + 1].y - gap : bottom;
     found[i].y = std::min(found[i].y, limit);
   }
+  // The words in grey, for contrast; a piece of the curve before them has its colour.
   std::string out;
-  for (const End& end : found)
-    out += label(end.entry->label, at(width_ - margins_.right + 7.0, end.y),
-                 role_colour(role_of(*end.entry->series)), text_size, "left");
+  const double left = width_ - margins_.right + 6.0;
+  for (const End& end : found) {
+    out += legend_mark(*end.entry->series, left, end.y, end_mark);
+    out += label(end.entry->label, at(left + end_mark + 5.0, end.y), muted, text_size, "left");
+  }
   return out;
 }
 

@@ -77,7 +77,7 @@ class PanelWriter {
   std::string tick_list(const std::vector<Tick>& list, Range range, bool log) const;
   std::string titles() const;
   std::string legend() const;
-  std::string legend_mark(const Series& series, double x, double y) const;
+  std::string legend_mark(const Series& series, double x, double y, double size) const;
   std::string end_labels() const;
   std::string marks() const;
   std::string reference(const ReferenceLine& line, std::vector<Box>& taken) const;
