@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "neyman/core/error.hpp"
+#include "neyman/core/progress.hpp"
+#include "neyman/data/atomic_file.hpp"
+#include "neyman/pipeline/pipeline.hpp"
+#include "neyman/reports/gnuplot.hpp"
+#include "neyman/reports/results_json.hpp"
+#include "neyman/reports/study_figures.hpp"
+#include "neyman/reports/study_report.hpp"
+
+namespace neyman {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw FileError(
+        fmt::format("{}: the folder cannot be made: {}", folder.string(), error.message()));
+}
+
+/// Draws what can be drawn. The results are worth more than their pictures: what goes wrong
+/// here is a warning.
+std::vector<reports::DrawnFigure> draw_figures(Results& results, const fs::path& folder) {
+  std::vector<reports::DrawnFigure> drawn;
+  const double start = seconds_now();
+  std::string last;
+  const auto warn = [&](const std::string& name, const std::string& reason) {
+    // Without gnuplot all figures fail for one reason, which is told once.
+    if (reason != last)
+      results.warnings.push_back(
+          fmt::format("the figure '{}' could not be drawn: {}", name, reason));
+    last = reason;
+  };
+  for (const auto& figure : reports::study_figures(results)) {
+    check_stop();
+    try {
+      drawn.push_back(reports::draw(figure, folder));
+    } catch (const Error& error) {
+      warn(figure.name, error.what());
+    }
+  }
+  results.timing.emplace_back("figures", seconds_now() - start);
+  return drawn;
+}
+
+}  // namespace
+
+void write_outputs(Results& results, const Model* model, const std::string& folder, bool figures) {
+  const fs::path out(folder);
+  make_folder(out);
+  // The model first: it is the one that cannot be made again from the others.
+  if (model != nullptr) save_model(*model, (out / "model.h5").string());
+  std::vector<reports::DrawnFigure> drawn;
+  if (figures) drawn = draw_figures(results, out / "figures");
+  const auto json = reports::results_json(results);
+  for (const auto& path : json.not_finite)
+    results.warnings.push_back(reports::not_finite_warning(path));
+  write_file_atomically((out / "results.json").string(), json.text);
+  write_file_atomically((out / "report.html").string(), reports::study_report(results, drawn));
+}
+
+}  // namespace neyman

@@ -1,0 +1,310 @@
+#include "neyman/reports/results_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "neyman/reports/terminal.hpp"
+#include "reports/words.hpp"
+
+namespace neyman::reports {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The key of a level: 0.683 gives "0.683", the shortest digits that name this double.
+std::string level_key(double level) { return fmt::format("{}", level); }
+
+template <class Map>
+Json by_parameter(const ParameterSpace& parameters, Map&& value) {
+  Json out = Json::object();
+  for (std::size_t p = 0; p < parameters.size(); ++p) out[parameters[p].name] = value(p);
+  return out;
+}
+
+/// Values in the order of the parameters, by name; what is missing is left out.
+Json by_parameter(const ParameterSpace& parameters, const std::vector<double>& values) {
+  Json out = Json::object();
+  for (std::size_t p = 0; p < std::min(parameters.size(), values.size()); ++p)
+    out[parameters[p].name] = values[p];
+  return out;
+}
+
+Json by_level(const std::vector<double>& levels, const std::vector<double>& values) {
+  Json out = Json::object();
+  for (std::size_t l = 0; l < std::min(levels.size(), values.size()); ++l)
+    out[level_key(levels[l])] = values[l];
+  return out;
+}
+
+Json matrix(const Matrix& values) {
+  Json out = Json::array();
+  for (std::size_t i = 0; i < values.rows(); ++i) {
+    const auto row = values.row(i);
+    out.push_back(std::vector<double>(row.begin(), row.end()));
+  }
+  return out;
+}
+
+// ------------------------------------------------------------------------------- the parts
+
+Json study_part(const Results& r) {
+  return {{"name", r.name},
+          {"title", r.title},
+          {"seed", r.seed},
+          {"parameters", by_parameter(r.parameters,
+                                      [&](std::size_t p) {
+                                        const auto& parameter = r.parameters[p];
+                                        Json out = {{"range", {parameter.low, parameter.high}}};
+                                        if (parameter.truth) out["truth"] = *parameter.truth;
+                                        return out;
+                                      })},
+          {"reference", by_parameter(r.parameters, r.reference)},
+          {"features", r.feature_names},
+          {"components", r.component_names},
+          {"classifier", r.classifier},
+          {"calibration", r.calibration},
+          {"levels", r.levels},
+          {"data", r.data_source},
+          {"events", r.events}};
+}
+
+Json intervals_part(const std::vector<Interval>& intervals) {
+  Json out = Json::object();
+  for (const auto& interval : intervals)
+    out[level_key(interval.level)] = {interval.low, interval.high};
+  return out;
+}
+
+/// Which ends of which intervals are those of the parameter's range.
+Json ends_at_bound(const std::vector<Interval>& intervals) {
+  Json out = Json::object();
+  for (const auto& interval : intervals) {
+    Json ends = Json::array();
+    if (interval.low_at_bound) ends.push_back("low");
+    if (interval.high_at_bound) ends.push_back("high");
+    if (!ends.empty()) out[level_key(interval.level)] = ends;
+  }
+  return out;
+}
+
+Json fitted_parameter(const Results& r, const FitReport& report, std::size_t p) {
+  const auto& fit = report.fit;
+  Json out = {{"estimate", fit.point[p]},
+              {"error", fit.error(p)},
+              {"statistical_error", fit.statistical_error(p)},
+              {"simulation_error", fit.simulation_error(p)}};
+  if (p < report.intervals.size()) out["interval"] = intervals_part(report.intervals[p]);
+  if (p < report.statistical_intervals.size())
+    out["statistical_interval"] = intervals_part(report.statistical_intervals[p]);
+  if (const auto end = at_bound(r, report, p)) out["at_bound"] = *end == End::low ? "low" : "high";
+  if (p < report.intervals.size())
+    if (Json ends = ends_at_bound(report.intervals[p]); !ends.empty())
+      out["interval_at_bound"] = ends;
+  return out;
+}
+
+Json fit_part(const Results& r, const FitReport& report) {
+  Json scans = Json::object();
+  for (const auto& scan : report.scans)
+    scans[r.parameters[scan.parameter].name] = {{"values", scan.values},
+                                                {"statistic", scan.statistic}};
+  return {
+      {"status", to_string(report.fit.status)},
+      {"log_likelihood", report.fit.log_likelihood},
+      {"evaluations", report.fit.evaluations},
+      {"distance", report.fit.distance},
+      {"parameters",
+       by_parameter(r.parameters, [&](std::size_t p) { return fitted_parameter(r, report, p); })},
+      {"covariance", matrix(report.fit.covariance)},
+      {"simulation_covariance", matrix(report.fit.simulation_covariance)},
+      {"scan", scans}};
+}
+
+Json test_part(const Results& r, const SimpleTest& test) {
+  return {{"null", by_parameter(r.parameters, test.config.null)},
+          {"alternative", by_parameter(r.parameters, test.config.alternative)},
+          {"datasets", test.config.datasets},
+          {"statistic", test.statistic},
+          {"p_value", test.p_value},
+          {"size", test.config.size},
+          {"power", test.power},
+          {"null_statistics", test.null_statistics},
+          {"alternative_statistics", test.alternative_statistics}};
+}
+
+Json ensemble_side(const Results& r, const EnsembleSide& side,
+                   const std::vector<double>* coverage_with_simulation) {
+  const auto& levels = r.ensemble->config.levels;
+  Json out = {{"mean", by_parameter(r.parameters, side.means)},
+              {"spread", by_parameter(r.parameters, side.spreads)},
+              {"coverage", by_level(levels, side.coverage)}};
+  if (coverage_with_simulation != nullptr)
+    out["coverage_with_simulation"] = by_level(levels, *coverage_with_simulation);
+  out["failed"] = side.failed;
+  out["wilks"] = {{"statistic", side.wilks.statistic}, {"p_value", side.wilks.p_value}};
+  out["estimates"] =
+      by_parameter(r.parameters, [&](std::size_t p) { return side.estimates.column(p); });
+  out["statistics"] = side.statistic;
+  return out;
+}
+
+Json ensemble_part(const Results& r) {
+  const auto& ensemble = *r.ensemble;
+  Json out = {
+      {"datasets", ensemble.config.datasets},
+      {"events", ensemble.config.events},
+      {"at", by_parameter(r.parameters, ensemble.config.point)},
+      {"bias", by_parameter(r.parameters, ensemble.bias)},
+      {"simulation_share", by_parameter(r.parameters, ensemble.simulation_share)},
+      {"approximate", ensemble_side(r, ensemble.approximate, &ensemble.coverage_with_simulation)}};
+  if (ensemble.exact) out["exact"] = ensemble_side(r, *ensemble.exact, nullptr);
+  return out;
+}
+
+Json comparison_part(const Results& r) {
+  Json out = Json::array();
+  for (const auto& comparison : r.comparisons) {
+    Json entry = {{"classifier", comparison.classifier}};
+    const auto add = [&](const char* key, const std::optional<double>& error) {
+      if (error) entry[key] = *error;
+    };
+    add("uncalibrated_error", comparison.uncalibrated_error);
+    add("calibrated_error", comparison.calibrated_error);
+    add("decomposed_error", comparison.decomposed_error);
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+Json diagnostics_part(const Results& r) {
+  Json out = Json::array();
+  for (const auto& check : r.checks) {
+    Json entry = {{"name", check.name}, {"statistic", check.statistic}};
+    if (check.p_value) entry["p_value"] = *check.p_value;
+    entry["verdict"] = to_string(check.verdict);
+    entry["description"] = check.description;
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+Json timing_part(const Results& r) {
+  Json out = Json::object();
+  for (const auto& [stage, seconds] : r.timing)  // a stage that ran twice took both times
+    out[stage] = out.value(stage, 0.0) + seconds;
+  return out;
+}
+
+Json all(const Results& r) {
+  Json out = {{"schema", "neyman.results/1"},
+              {"version", r.version},
+              {"command", r.command},
+              {"study", study_part(r)},
+              {"fit", fit_part(r, r.fit)}};
+  if (r.exact_fit) out["exact_fit"] = fit_part(r, *r.exact_fit);
+  if (r.test) out["test"] = test_part(r, *r.test);
+  if (r.ensemble) out["ensemble"] = ensemble_part(r);
+  if (!r.comparisons.empty()) {
+    out["compared_at"] = by_parameter(r.parameters, r.compared_point);
+    out["comparison"] = comparison_part(r);
+  }
+  out["diagnostics"] = diagnostics_part(r);
+  out["outside"] = r.outside;
+  out["budget"] = r.budget;
+  out["timing"] = timing_part(r);
+  out["threads"] = r.threads;
+  out["warnings"] = r.warnings;
+  return out;
+}
+
+// ------------------------------------------------------------------------------- the text
+
+void replace_not_finite(Json& value, const std::string& path, std::vector<std::string>& found) {
+  if (value.is_number_float()) {
+    if (std::isfinite(value.get<double>())) return;
+    value = nullptr;
+    found.push_back(path);
+  } else if (value.is_array()) {
+    const std::size_t before = found.size();
+    for (std::size_t i = 0; i < value.size(); ++i)
+      replace_not_finite(value[i], value[i].is_structured() ? fmt::format("{}[{}]", path, i) : path,
+                         found);
+    // A list of plain values is named once, not once for each of its thousands of values.
+    found.erase(std::unique(found.begin() + static_cast<std::ptrdiff_t>(before), found.end()),
+                found.end());
+  } else if (value.is_object()) {
+    for (auto& [key, member] : value.items())
+      replace_not_finite(member, path.empty() ? key : path + '.' + key, found);
+  }
+}
+
+// A name in another encoding must not cost the results: its bytes are replaced.
+std::string scalar(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Like dump(2), but lists of plain values run along the line, as long as 100 columns allow:
+/// an ensemble has thousands of numbers.
+void print(const Json& value, std::size_t indent, std::string& out) {
+  if (!value.is_structured() || value.empty()) {
+    out += scalar(value);
+    return;
+  }
+  const std::string inner(indent + 2, ' ');
+  const bool plain =
+      value.is_array() &&
+      std::none_of(value.begin(), value.end(), [](const Json& v) { return v.is_structured(); });
+  if (plain) {
+    std::string line;
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const std::string item = scalar(value[i]) + (i + 1 < value.size() ? "," : "");
+      if (!line.empty() && inner.size() + line.size() + 1 + display_width(item) > 100) {
+        lines.push_back(std::move(line));
+        line.clear();
+      }
+      line += (line.empty() ? "" : " ") + item;
+    }
+    if (lines.empty()) {
+      out += '[' + line + ']';
+      return;
+    }
+    lines.push_back(std::move(line));
+    out += "[\n";
+    for (const auto& l : lines) out += inner + l + '\n';
+    out += std::string(indent, ' ') + ']';
+    return;
+  }
+  out += value.is_array() ? "[\n" : "{\n";
+  bool first = true;
+  for (const auto& [key, member] : value.items()) {
+    if (!first) out += ",\n";
+    first = false;
+    out += inner;
+    if (value.is_object()) out += scalar(key) + ": ";
+    print(member, indent + 2, out);
+  }
+  out += '\n' + std::string(indent, ' ') + (value.is_array() ? ']' : '}');
+}
+
+}  // namespace
+
+std::string not_finite_warning(const std::string& path) {
+  return fmt::format("{} is not a finite number; results.json has null in its place", path);
+}
+
+ResultsJson results_json(const Results& results) {
+  Json json = all(results);
+  ResultsJson out;
+  replace_not_finite(json, "", out.not_finite);
+  for (const auto& path : out.not_finite) json["warnings"].push_back(not_finite_warning(path));
+  print(json, 0, out.text);
+  out.text += '\n';
+  return out;
+}
+
+}  // namespace neyman::reports

@@ -1,0 +1,374 @@
+#include "neyman/reports/study_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "neyman/reports/html.hpp"
+#include "neyman/reports/symbol.hpp"
+#include "neyman/reports/terminal.hpp"
+#include "reports/words.hpp"
+
+namespace neyman::reports {
+
+namespace {
+
+Verdict verdict_of(Check::Verdict verdict) {
+  switch (verdict) {
+    case Check::Verdict::pass:
+      return Verdict::pass;
+    case Check::Verdict::warn:
+      return Verdict::warn;
+    case Check::Verdict::fail:
+      return Verdict::fail;
+  }
+  return Verdict::fail;
+}
+
+/// Puts each figure at its place, and what is left at the end.
+class Figures {
+ public:
+  Figures(Page& page, const std::vector<DrawnFigure>& drawn) : page_(page), drawn_(drawn) {}
+
+  bool has(const std::string& name) const {
+    return std::any_of(drawn_.begin(), drawn_.end(),
+                       [&](const DrawnFigure& f) { return f.name == name; });
+  }
+  void place(const std::string& name) {
+    for (const auto& figure : drawn_)
+      if (figure.name == name && used_.insert(name).second) page_.figure(figure);
+  }
+  bool any_left() const { return used_.size() < drawn_.size(); }
+  void place_rest() {
+    for (const auto& figure : drawn_) place(figure.name);
+  }
+
+ private:
+  Page& page_;
+  const std::vector<DrawnFigure>& drawn_;
+  std::set<std::string> used_;
+};
+
+// --------------------------------------------------------------------------------- the lead
+
+std::optional<Range> interval_near(const std::vector<Interval>& intervals, double level) {
+  for (const auto& interval : intervals)
+    if (std::abs(interval.level - level) < 0.004 && std::isfinite(interval.low) &&
+        std::isfinite(interval.high) && interval.low <= interval.high)
+      return Range{interval.low, interval.high};
+  return std::nullopt;
+}
+
+Headline headline(const Results& r, const FitReport& report, std::size_t p, bool exact) {
+  Headline out;
+  out.parameter = symbol(r.parameters[p].name);
+  out.label = exact ? "With the exact likelihood" : "With the learned likelihood";
+  out.role = exact ? Role::exact : Role::approximate;
+  out.estimate = report.fit.point[p];
+  out.error_low = out.error_high = report.fit.error(p);
+  if (p < report.intervals.size()) {
+    out.interval68 = interval_near(report.intervals[p], 0.683);
+    out.interval95 = interval_near(report.intervals[p], 0.95);
+  }
+  if (at_bound(r, report, p) && out.interval68) {
+    // There is no curvature to take an error from; the interval shows the reach.
+    out.error_low = std::max(0.0, out.estimate - out.interval68->low);
+    out.error_high = std::max(0.0, out.interval68->high - out.estimate);
+  }
+  out.truth = r.parameters[p].truth;
+  const auto distance = distance_to_exact(r, p);
+  if (!exact && report.fit.simulation_error(p) > 0.0)
+    out.note = fmt::format("statistical error {}, finite simulation {}",
+                           number(report.fit.statistical_error(p), 2),
+                           number(report.fit.simulation_error(p), 2));
+  if (exact && distance)
+    out.note = fmt::format("the learned estimate is {} statistical errors {}",
+                           number(std::abs(*distance), 2), *distance >= 0.0 ? "higher" : "lower");
+  return out;
+}
+
+bool finite(const Headline& h) {
+  return std::isfinite(h.estimate) && std::isfinite(h.error_low) && std::isfinite(h.error_high);
+}
+
+void add_headlines(const Results& r, Page& page) {
+  for (std::size_t p = 0; p < r.parameters.size(); ++p) {
+    std::vector<Headline> pair;
+    if (auto learned = headline(r, r.fit, p, false); finite(learned)) pair.push_back(learned);
+    if (r.exact_fit)
+      if (auto exact = headline(r, *r.exact_fit, p, true); finite(exact)) pair.push_back(exact);
+    page.headlines(pair);
+  }
+}
+
+/// One line about all checks, so that nobody must scroll to learn that one failed.
+void add_check_notes(const Results& r, Page& page) {
+  std::vector<std::string> passed;
+  for (const auto& check : r.checks) {
+    const std::string p = check.p_value ? fmt::format(" (p = {})", p_value(*check.p_value)) : "";
+    if (check.verdict == Check::Verdict::pass)
+      passed.push_back(check.name + p);
+    else
+      page.note(verdict_of(check.verdict),
+                fmt::format("Check {}{}: {}", check.name, p, check.description));
+  }
+  if (!passed.empty() && passed.size() == r.checks.size())
+    page.note(Verdict::pass,
+              fmt::format("{} passed: {}.", passed.size() == 1 ? "The check" : "All checks",
+                          join_words(passed)));
+}
+
+void add_lead(const Results& r, Page& page) {
+  if (!r.fit.fit.ok())
+    page.note(Verdict::fail,
+              "The fit did not converge: the best point found is shown, and its errors and "
+              "intervals cannot be trusted.");
+  for (const auto& warning : r.warnings) page.note(Verdict::warn, warning);
+  add_check_notes(r, page);
+  add_headlines(r, page);
+}
+
+// ------------------------------------------------------------------------------ the sections
+
+void add_result(const Results& r, Page& page, Figures& figures) {
+  page.section("Result");
+  Table table;
+  table.columns = {"Parameter", "Likelihood", "Estimate", "Statistical error", "Simulation error"};
+  for (const double level : r.levels) table.columns.push_back(level_words(level) + " interval");
+  table.numeric.assign(table.columns.size(), true);
+  table.numeric[0] = table.numeric[1] = false;
+  const auto add = [&](const FitReport& report, std::size_t p, const char* which) {
+    std::vector<std::string> row = {
+        symbol(r.parameters[p].name), which, number(report.fit.point[p]),
+        number(report.fit.statistical_error(p), 2), number(report.fit.simulation_error(p), 2)};
+    for (std::size_t l = 0; l < r.levels.size(); ++l)
+      row.push_back(p < report.intervals.size() && l < report.intervals[p].size()
+                        ? interval_words(report.intervals[p][l])
+                        : "");
+    table.rows.push_back(std::move(row));
+  };
+  for (std::size_t p = 0; p < r.parameters.size(); ++p) {
+    add(r.fit, p, "learned");
+    if (r.exact_fit) add(*r.exact_fit, p, "exact");
+  }
+  page.table(table);
+  figures.place("likelihood");
+}
+
+void add_test(const Results& r, Page& page, Figures& figures) {
+  if (!r.test) return;
+  page.section("Test");
+  page.paragraph(test_words(r));
+  figures.place("test");
+}
+
+std::vector<std::string> coverage_row(const Results& r, const std::string& name, double level,
+                                      std::optional<double> learned, std::optional<double> exact) {
+  const auto& ensemble = *r.ensemble;
+  const auto cell = [](std::optional<double> share, std::size_t n) {
+    return share ? share_words(*share, n) : std::string();
+  };
+  return {name, level_words(level), cell(learned, ensemble.approximate.statistic.size()),
+          cell(exact, ensemble.exact ? ensemble.exact->statistic.size() : 0)};
+}
+
+Table ensemble_table(const Results& r) {
+  const auto& ensemble = *r.ensemble;
+  const auto* exact = ensemble.exact ? &*ensemble.exact : nullptr;
+  Table table;
+  table.columns = {"Over the ensemble", "Expected", "Learned", "Exact"};
+  table.numeric = {false, true, true, true};
+  for (std::size_t p = 0; p < r.parameters.size(); ++p) {
+    const std::string name = symbol(r.parameters[p].name);
+    const auto n = static_cast<double>(ensemble.approximate.statistic.size());
+    const auto mean_cell = [&](const EnsembleSide& side) {
+      return measurement(side.means[p], n > 0.0 ? side.spreads[p] / std::sqrt(n) : 0.0);
+    };
+    table.rows.push_back({"Mean estimate of " + name, number(ensemble.config.point[p]),
+                          mean_cell(ensemble.approximate), exact ? mean_cell(*exact) : ""});
+    table.rows.push_back({"Standard deviation of " + name, "",
+                          number(ensemble.approximate.spreads[p], 3),
+                          exact ? number(exact->spreads[p], 3) : ""});
+    table.rows.push_back(
+        {"Bias of " + name + ", in standard deviations", "0", number(ensemble.bias[p], 2), ""});
+    table.rows.push_back({"Simulation error of " + name + " / statistical error", "",
+                          number(ensemble.simulation_share[p], 2), ""});
+  }
+  const auto at = [](const std::vector<double>& values, std::size_t l) {
+    return l < values.size() ? std::optional(values[l]) : std::nullopt;
+  };
+  for (std::size_t l = 0; l < ensemble.config.levels.size(); ++l) {
+    const double level = ensemble.config.levels[l];
+    table.rows.push_back(coverage_row(r, "Coverage of the intervals", level,
+                                      at(ensemble.coverage_with_simulation, l),
+                                      exact ? at(exact->coverage, l) : std::nullopt));
+    table.rows.push_back(coverage_row(r, "… without the simulation error", level,
+                                      at(ensemble.approximate.coverage, l), std::nullopt));
+  }
+  table.rows.push_back({"χ² test of −2 log Λ, p-value", "",
+                        p_value(ensemble.approximate.wilks.p_value),
+                        exact ? p_value(exact->wilks.p_value) : ""});
+  table.rows.push_back({"Fits that failed", "0", format_count(ensemble.approximate.failed),
+                        exact ? format_count(exact->failed) : ""});
+  if (exact == nullptr) {
+    table.columns.pop_back();
+    table.numeric.pop_back();
+    for (auto& row : table.rows) row.pop_back();
+  }
+  return table;
+}
+
+/// What the ensemble says about the result above, in one or two sentences.
+std::string ensemble_finding(const Results& r) {
+  const auto& ensemble = *r.ensemble;
+  std::string text = fmt::format(
+      "What the method does in repetition: {} were simulated and fitted.", ensemble_words(r));
+  std::vector<std::string> biases;
+  for (std::size_t p = 0; p < r.parameters.size(); ++p)
+    biases.push_back(fmt::format("{} is biased by {} standard deviations",
+                                 symbol(r.parameters[p].name), number(ensemble.bias[p], 2)));
+  text += fmt::format(" The estimate of {}{}.", join_words(biases),
+                      ensemble.exact ? " against the exact fit" : "");
+  const auto n = ensemble.approximate.statistic.size();
+  std::vector<std::string> coverages;
+  for (std::size_t l = 0; l < ensemble.coverage_with_simulation.size(); ++l)
+    coverages.push_back(fmt::format("the {} intervals contain the simulated value in {}",
+                                    level_words(ensemble.config.levels[l]),
+                                    share_words(ensemble.coverage_with_simulation[l], n)));
+  if (!coverages.empty()) {
+    coverages.front().front() = 'T';
+    text += " " + join_words(coverages) + " of the datasets.";
+  }
+  return text;
+}
+
+void add_ensemble(const Results& r, Page& page, Figures& figures) {
+  if (!r.ensemble) return;
+  page.section("Ensemble");
+  page.paragraph(ensemble_finding(r));
+  figures.place("ensemble");
+  page.table(ensemble_table(r));
+}
+
+void add_ratio(const Results& r, Page& page, Figures& figures) {
+  const bool any = figures.has("data") || figures.has("scores") || !r.comparisons.empty();
+  if (!any) return;
+  page.section("Data and learned ratio");
+  figures.place("data");
+  figures.place("scores");
+  figures.place("ratio");
+  Table table;
+  table.caption = "Mean |log r̂ − log r| over events at " +
+                  (r.compared_point.empty() ? std::string("the compared point")
+                                            : point_words(r.parameters, r.compared_point));
+  table.columns = {"Classifier", "Uncalibrated", "Calibrated", "Decomposed"};
+  table.numeric = {false, true, true, true};
+  for (const auto& entry : r.comparisons) {
+    const auto cell = [](const std::optional<double>& error) {
+      return error ? number(*error, 2) : std::string("—");
+    };
+    if (entry.uncalibrated_error || entry.calibrated_error || entry.decomposed_error)
+      table.rows.push_back({entry.classifier, cell(entry.uncalibrated_error),
+                            cell(entry.calibrated_error), cell(entry.decomposed_error)});
+  }
+  if (!table.rows.empty()) page.table(table);
+  figures.place("log-ratio");
+}
+
+void add_checks(const Results& r, Page& page) {
+  if (r.checks.empty()) return;
+  page.section("Checks");
+  std::vector<CheckLine> lines;
+  for (const auto& check : r.checks) {
+    std::string detail = "statistic " + number(check.statistic, 3);
+    if (check.p_value) detail += ", p = " + p_value(*check.p_value);
+    lines.push_back({check.name, verdict_of(check.verdict), detail + ". " + check.description});
+  }
+  page.checks(lines);
+}
+
+void add_asked(const Results& r, Page& page) {
+  page.section("What was asked");
+  std::vector<Fact> facts;
+  for (const auto& parameter : r.parameters) {
+    std::string value = format_interval(parameter.low, parameter.high);
+    if (parameter.truth) value += ", truth " + number(*parameter.truth, 6);
+    facts.push_back({"Parameter " + symbol(parameter.name), value});
+  }
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) facts.push_back({name, value});
+  };
+  if (r.reference.size() == r.parameters.size())
+    add("Reference", point_words(r.parameters, r.reference));
+  add("Components", join_words(r.component_names));
+  add(r.feature_names.size() == 1 ? "Feature" : "Features", join_words(r.feature_names));
+  add("Data", fmt::format("{}, {}", r.data_source, count_words(r.events, "event")));
+  if (r.outside > 0) add("Outside the calibrated range", count_words(r.outside, "event"));
+  add("Classifier", r.classifier);
+  add("Calibration", r.calibration);
+  add("Seed", std::to_string(r.seed));
+  page.facts(facts);
+}
+
+void add_cost(const Results& r, Page& page) {
+  if (r.timing.empty() && r.budget.empty()) return;
+  page.section("What it took");
+  std::vector<std::string> stages;
+  if (!r.budget.empty()) {
+    Table table;
+    table.columns = {"Simulated for", "Events"};
+    table.numeric = {false, true};
+    const auto add = [&](const std::string& key, std::size_t events) {
+      table.rows.push_back(
+          {key == "simulated" ? "training and calibration" : key, format_count(events)});
+    };
+    if (const auto training = r.budget.find("simulated"); training != r.budget.end())
+      add(training->first, training->second);
+    for (const auto& [purpose, events] : r.budget)
+      if (purpose != "simulated") add(purpose, events);
+    page.table(table);
+  }
+  if (!r.timing.empty()) {
+    Table table;
+    table.columns = {"Stage", "Time"};
+    table.numeric = {false, true};
+    for (const auto& [stage, seconds] : r.timing)
+      table.rows.push_back(
+          {stage, std::isfinite(seconds) && seconds >= 0.0 ? format_duration(seconds) : "—"});
+    table.rows.push_back({"all", format_duration(total_seconds(r))});
+    page.table(table);
+    page.paragraph(fmt::format("On {}.", count_words(r.threads, "thread")));
+  }
+}
+
+}  // namespace
+
+std::string study_report(const Results& results, const std::vector<DrawnFigure>& drawn) {
+  Page page(title_of(results), answer(results));
+  Figures figures(page, drawn);
+  add_lead(results, page);
+  add_result(results, page, figures);
+  add_test(results, page, figures);
+  add_ensemble(results, page, figures);
+  add_ratio(results, page, figures);
+  if (figures.any_left()) {
+    page.section("Further figures");
+    figures.place_rest();
+  }
+  add_checks(results, page);
+  add_asked(results, page);
+  add_cost(results, page);
+  if (!results.command.empty()) {
+    page.section("To repeat");
+    page.code(results.command);
+  }
+  page.footer({{"Made with", "neyman " + results.version},
+               {"Study", results.name},
+               {"Seed", std::to_string(results.seed)},
+               {"Numbers", "`results.json`"}});
+  return page.html();
+}
+
+}  // namespace neyman::reports

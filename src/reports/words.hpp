@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neyman/reports/results.hpp"
+
+// Results in words, shared by the report and the terminal summary. A result that is not finite
+// is written as "—": a report of a run that went wrong must still be written.
+namespace neyman::reports {
+
+std::string number(double value, int digits = 4);
+std::string percent(double fraction, int decimals = 1);
+std::string p_value(double p);
+std::string measurement(double value, double error);
+std::string interval_words(const Interval& interval);
+/// "68.3 %"
+std::string level_words(double level);
+/// "68.0 ± 1.5 %": an observed share of n datasets, with its binomial error.
+std::string share_words(double share, std::size_t n);
+double binomial_error(double share, std::size_t n);
+/// "a, b and c"
+std::string join_words(const std::vector<std::string>& words);
+/// "1 event", "5000 events"
+std::string count_words(std::size_t count, const std::string& one);
+
+/// Which end of its range a fitted parameter is at, if any.
+enum class End { low, high };
+std::optional<End> at_bound(const Results& results, const FitReport& report, std::size_t parameter);
+
+/// "γ = 0.0459 ± 0.0067", or at a bound "γ = 0 (the lower end of its range)".
+std::string estimate_words(const Results& results, const FitReport& report, std::size_t parameter);
+/// All parameters, with the first level's intervals, from so many events.
+std::string answer(const Results& results);
+/// The test in words: what was tested, the p-value, what follows from it at the test's size.
+std::string test_words(const Results& results);
+/// How far the learned estimate is from the exact one, in exact standard errors; absent
+/// where there is no exact fit or its error is zero.
+std::optional<double> distance_to_exact(const Results& results, std::size_t parameter);
+/// "1000 datasets of 5000 events at γ = 0.05"
+std::string ensemble_words(const Results& results);
+
+/// Title of the study, or its name.
+const std::string& title_of(const Results& results);
+double total_seconds(const Results& results);
+
+}  // namespace neyman::reports
