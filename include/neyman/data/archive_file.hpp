@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "neyman/core/archive.hpp"
+
+namespace neyman {
+
+/// Writes a tree into an HDF5 file, whole or not at all.
+///
+/// Each child is an HDF5 group and each value a dataset whose attribute `type` names its type, so
+/// that other programs can look inside; long arrays are compressed. Attributes of the root:
+/// `schema` ("neyman.model/1": what the tree is and the version of its entries), `layout`
+/// ("neyman.archive/1": how the tree lies in the file) and `checksum` (CRC-64 of schema and tree).
+/// Every value comes back with the same bits.
+/// @throw FileError where the file cannot be written.
+void write_archive(const std::string& path, const Archive& archive, std::string_view schema,
+                   int version);
+
+struct StoredArchive {
+  Archive tree;
+  int version = 0;  ///< of the schema; at most the one that the reader knows
+};
+
+/// Reads a tree back. Older versions than `newest_version` are read too: `version` says which it
+/// is, and the caller supplies what it lacks.
+/// @throw FileError that names the file and what is wrong: it is missing, not HDF5, not of this
+///   schema, of a newer version than `newest_version`, truncated, or damaged (the checksum does
+///   not match).
+StoredArchive read_archive(const std::string& path, std::string_view schema, int newest_version);
+
+}  // namespace neyman

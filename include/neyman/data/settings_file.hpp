@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "neyman/core/settings.hpp"
+
+namespace neyman {
+
+/// Reads a TOML file into a tree of settings that know their lines. Keys keep the file's order.
+/// @throw FileError where the file cannot be read.
+/// @throw StudyError, with the line, where it is not valid TOML or holds a date or a time, for
+///   which no setting has a use.
+Settings read_settings(const std::string& path);
+
+/// The same from text; problems name it `name`.
+Settings parse_settings(std::string_view text, const std::string& name);
+
+}  // namespace neyman

@@ -1,0 +1,92 @@
+#include "neyman/data/settings_file.hpp"
+
+#define TOML_ENABLE_FORMATTERS 0
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+
+#include "neyman/data/atomic_file.hpp"
+
+namespace neyman {
+
+namespace {
+
+/// Turns toml++'s tree into ours and notes what has no place in it.
+class Converter {
+ public:
+  explicit Converter(const std::string& file) : file_(file) {}
+
+  SettingValue::Table table(const toml::table& from, const std::string& path) {
+    // toml++ sorts by key; the source has the order of the file.
+    std::vector<std::pair<const toml::key*, const toml::node*>> entries;
+    for (const auto& [key, node] : from) entries.emplace_back(&key, &node);
+    std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+      return a.first->source().begin < b.first->source().begin;
+    });
+    SettingValue::Table result;
+    for (const auto& [key, node] : entries) {
+      const std::string name(key->str());
+      const int line = static_cast<int>(key->source().begin.line);
+      result.emplace_back(name, value(*node, path.empty() ? name : path + "." + name, line));
+    }
+    return result;
+  }
+
+  const std::vector<Problem>& problems() const { return problems_; }
+
+ private:
+  /// `line`: that of the key, which a value in an array does not have.
+  SettingValue value(const toml::node& node, const std::string& path, int line) {
+    SettingValue result;
+    result.line = line;
+    if (const auto* nested = node.as_table()) {
+      result.data = table(*nested, path);
+    } else if (const auto* array = node.as_array()) {
+      SettingValue::Array elements;
+      for (std::size_t i = 0; i < array->size(); ++i) {
+        const toml::node& element = *array->get(i);
+        const int element_line = static_cast<int>(element.source().begin.line);
+        elements.push_back(value(element, fmt::format("{}[{}]", path, i), element_line));
+      }
+      result.data = std::move(elements);
+    } else if (const auto* flag = node.as_boolean()) {
+      result.data = flag->get();
+    } else if (const auto* integer = node.as_integer()) {
+      result.data = integer->get();
+    } else if (const auto* number = node.as_floating_point()) {
+      result.data = number->get();
+    } else if (const auto* text = node.as_string()) {
+      result.data = text->get();
+    } else {
+      problems_.push_back({{file_, line},
+                           path,
+                           "is a date or a time, but must be a text, a number, a flag, an "
+                           "array or a table"});
+    }
+    return result;
+  }
+
+  std::string file_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+Settings parse_settings(std::string_view text, const std::string& name) {
+  toml::table root;
+  try {
+    root = toml::parse(text, std::string_view(name));
+  } catch (const toml::parse_error& error) {
+    const Where where{name, static_cast<int>(error.source().begin.line)};
+    throw StudyError({{where, "", "is not valid TOML: " + std::string(error.description())}});
+  }
+  Converter converter(name);
+  SettingValue::Table table = converter.table(root, "");
+  if (!converter.problems().empty()) throw StudyError(converter.problems());
+  return Settings(std::move(table), name);
+}
+
+Settings read_settings(const std::string& path) { return parse_settings(read_file(path), path); }
+
+}  // namespace neyman
