@@ -61,12 +61,16 @@ std::unique_ptr<Classifier> make_classifier(Settings settings);
 std::unique_ptr<Classifier> make_classifier(const std::string& kind);
 /// Restores what `save` wrote; the archive names the kind.
 std::unique_ptr<Classifier> load_classifier(const Archive& archive);
+/// @throw ArgumentError before `fit`.
 void save_classifier(const Classifier& classifier, Archive& archive);
 std::vector<std::string> classifier_kinds();
 
 namespace detail {
 /// Checks a training set and returns weights with a sum of n/2 on each side.
 std::vector<double> balanced_weights(const char* function, const TrainingSet& data);
+/// What every `logits` asks of its input: a fitted classifier, its number of columns, finite
+/// values (the message names row and column).
+void check_input(const char* function, const Classifier& classifier, MatrixView x);
 }  // namespace detail
 
 }  // namespace neyman

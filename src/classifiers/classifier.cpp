@@ -1,0 +1,143 @@
+#include "neyman/classifiers/classifier.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "neyman/classifiers/boosted_trees.hpp"
+#include "neyman/classifiers/ensemble.hpp"
+#include "neyman/classifiers/logistic.hpp"
+#include "neyman/classifiers/mlp.hpp"
+#include "neyman/classifiers/random_forest.hpp"
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+
+namespace neyman {
+
+namespace {
+
+struct Kind {
+  const char* name;
+  std::unique_ptr<Classifier> (*make)(Settings settings);
+};
+
+template <class T>
+std::unique_ptr<Classifier> make(Settings settings) {
+  return std::make_unique<T>(T::Config::from(std::move(settings)));
+}
+
+// Every kind of classifier; the conformance tests run on each.
+constexpr Kind kinds[] = {
+    {"boosted-trees", make<BoostedTrees>}, {"ensemble", make<Ensemble>},
+    {"logistic", make<Logistic>},          {"mlp", make<Mlp>},
+    {"random-forest", make<RandomForest>},
+};
+
+constexpr const char* default_kind = "mlp";
+
+const Kind* find(const std::string& name) {
+  const auto* found = std::find_if(std::begin(kinds), std::end(kinds),
+                                   [&](const Kind& kind) { return kind.name == name; });
+  return found == std::end(kinds) ? nullptr : found;
+}
+
+void check_finite_table(const char* function, MatrixView x) {
+  for (std::size_t i = 0; i < x.rows(); ++i)
+    for (std::size_t j = 0; j < x.cols(); ++j)
+      if (!std::isfinite(x(i, j)))
+        fail_argument(function, fmt::format("x[row {}, column {}]", i, j),
+                      fmt::format("{}", x(i, j)), "finite");
+}
+
+}  // namespace
+
+Matrix Classifier::gradient(MatrixView) const {
+  throw ArgumentError(kind() + ".gradient: the classifier is " + kind() +
+                      ", but must be differentiable");
+}
+
+std::vector<std::string> classifier_kinds() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds) names.emplace_back(kind.name);
+  return names;
+}
+
+std::unique_ptr<Classifier> make_classifier(Settings settings) {
+  const std::string name = settings.choice("kind", default_kind, classifier_kinds());
+  return find(name)->make(std::move(settings));
+}
+
+std::unique_ptr<Classifier> make_classifier(const std::string& kind) {
+  const Kind* found = find(kind);
+  if (found == nullptr)
+    throw ArgumentError("make_classifier: " +
+                        unknown_name(kind, "a classifier", classifier_kinds()));
+  return found->make(Settings());
+}
+
+void save_classifier(const Classifier& classifier, Archive& archive) {
+  if (!classifier.fitted())
+    throw ArgumentError("save_classifier: the " + classifier.kind() +
+                        " is not fitted, but must be fitted before");
+  archive.set("kind", classifier.kind());
+  classifier.save(archive);
+}
+
+std::unique_ptr<Classifier> load_classifier(const Archive& archive) {
+  const std::string& name = archive.text("kind");
+  const Kind* found = find(name);
+  if (found == nullptr)
+    throw FileError("load_classifier: " + unknown_name(name, "a classifier", classifier_kinds()));
+  auto classifier = found->make(Settings());
+  classifier->load(archive);
+  return classifier;
+}
+
+namespace detail {
+
+std::vector<double> balanced_weights(const char* function, const TrainingSet& data) {
+  const std::size_t n = data.size();
+  check_at_least(function, "rows", n, 2);
+  check_at_least(function, "columns", data.x.cols(), 1);
+  check_same_size(function, "denominator", data.denominator.size(), n, "one for each row");
+  check_finite_table(function, data.x);
+  if (!data.weights.empty()) {
+    check_same_size(function, "weights", data.weights.size(), n, "one for each row");
+    check_non_negative(function, "weights", data.weights);
+  }
+
+  std::vector<double> weights(n, 1.0);
+  std::copy(data.weights.begin(), data.weights.end(), weights.begin());
+  double largest[2] = {0.0, 0.0}, total[2] = {0.0, 0.0};
+  for (std::size_t i = 0; i < n; ++i) {
+    double& so_far = largest[data.denominator[i] != 0];
+    so_far = std::max(so_far, weights[i]);
+  }
+  for (const int side : {0, 1})
+    if (!(largest[side] > 0.0))
+      fail_argument(function, side == 0 ? "the numerator's weight" : "the denominator's weight",
+                    "0", "positive: both sides need events");
+  // In units of each side's largest, so that no sum overflows and none vanishes.
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool side = data.denominator[i] != 0;
+    weights[i] /= largest[side];
+    total[side] += weights[i];
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    weights[i] *= 0.5 * static_cast<double>(n) / total[data.denominator[i] != 0];
+  return weights;
+}
+
+void check_input(const char* function, const Classifier& classifier, MatrixView x) {
+  if (!classifier.fitted())
+    throw ArgumentError(
+        fmt::format("{}: the classifier is not fitted, but must be fitted before", function));
+  check_same_size(function, "a row of x", x.cols(), classifier.features(),
+                  "the features it was fitted on");
+  check_finite_table(function, x);
+}
+
+}  // namespace detail
+
+}  // namespace neyman

@@ -1,0 +1,147 @@
+#include "neyman/classifiers/ensemble.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/random.hpp"
+
+namespace neyman {
+
+namespace {
+
+using Members = std::vector<std::shared_ptr<const Classifier>>;
+
+/// The weights of one member: those of the set, each times a draw of Exp(1).
+std::vector<double> bootstrap_weights(const TrainingSet& data, std::uint64_t seed) {
+  std::vector<double> weights(data.size(), 1.0);
+  std::copy(data.weights.begin(), data.weights.end(), weights.begin());
+  parallel_blocks(weights.size(), default_block, [&](Block block) {
+    RandomStream random(seed, "bootstrap", block.index);
+    for (std::size_t i = block.begin; i < block.end; ++i) weights[i] *= random.exponential();
+  });
+  return weights;
+}
+
+}  // namespace
+
+Ensemble::Config Ensemble::Config::from(Settings settings) {
+  Config config;
+  if (settings.is_text("of")) {
+    const std::vector<std::string> kinds = classifier_kinds();
+    config.of.push_back(make_classifier(settings.choice("of", kinds.front(), kinds)));
+  } else if (settings.is_table("of")) {
+    config.of.push_back(make_classifier(settings.table("of")));
+  } else if (settings.has("of")) {
+    for (const Settings& one : settings.tables("of")) config.of.push_back(make_classifier(one));
+    config.members = std::max<std::size_t>(config.of.size(), 1);
+  }
+  config.members = static_cast<std::size_t>(
+      settings.integer("members", static_cast<std::int64_t>(config.members), 1, 1000));
+  config.bootstrap = settings.flag("bootstrap", config.bootstrap);
+  return config;
+}
+
+Ensemble::Ensemble(Config config) : config_(std::move(config)) {
+  check_at_least("ensemble", "members", config_.members, 1);
+  for (const auto& one : config_.of)
+    if (one == nullptr) fail_argument("ensemble", "of", "empty", "a classifier");
+  if (config_.of.empty()) config_.of.push_back(make_classifier(Settings()));
+}
+
+std::unique_ptr<Classifier> Ensemble::fresh() const { return std::make_unique<Ensemble>(config_); }
+
+void Ensemble::fit(const TrainingSet& data) {
+  detail::balanced_weights("ensemble.fit", data);  // one message for all members
+  Members members(config_.members);
+  parallel_tasks(members.size(), [&](std::size_t k) {
+    std::unique_ptr<Classifier> member = config_.of[k % config_.of.size()]->fresh();
+    TrainingSet own = data;
+    own.seed = derive_seed(data.seed, "ensemble", k);
+    std::vector<double> weights;
+    if (config_.bootstrap) {
+      weights = bootstrap_weights(data, own.seed);
+      own.weights = weights;
+    }
+    member->fit(own);
+    members[k] = std::move(member);
+  });
+  members_ = std::move(members);
+}
+
+std::vector<Logits> Ensemble::member_logits(MatrixView x) const {
+  detail::check_input("ensemble.logits", *this, x);
+  std::vector<Logits> logits;
+  for (const auto& member : members_) logits.push_back(member->logits(x));
+  return logits;
+}
+
+Logits Ensemble::logits(MatrixView x) const {
+  const std::vector<Logits> logits = member_logits(x);
+  Logits mean(x.rows());
+  for (const Logits& one : logits)
+    for (std::size_t i = 0; i < x.rows(); ++i)
+      mean[i] += one[i] / static_cast<double>(logits.size());
+  return mean;
+}
+
+std::vector<double> Ensemble::spread(MatrixView x) const {
+  const std::vector<Logits> logits = member_logits(x);
+  std::vector<double> spread(x.rows(), 0.0);
+  if (logits.size() < 2) return spread;
+  const double count = static_cast<double>(logits.size());
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    double mean = 0.0, square = 0.0;
+    for (const Logits& one : logits) mean += one[i] / count;
+    for (const Logits& one : logits) square += (one[i] - mean) * (one[i] - mean);
+    spread[i] = std::sqrt(square / (count - 1.0));
+  }
+  return spread;
+}
+
+bool Ensemble::differentiable() const {
+  return std::all_of(config_.of.begin(), config_.of.end(),
+                     [](const auto& one) { return one->differentiable(); });
+}
+
+Matrix Ensemble::gradient(MatrixView x) const {
+  if (!differentiable()) return Classifier::gradient(x);
+  detail::check_input("ensemble.gradient", *this, x);
+  Matrix mean(x.rows(), x.cols());
+  for (const auto& member : members_) {
+    const Matrix one = member->gradient(x);
+    for (std::size_t i = 0; i < one.values().size(); ++i)
+      mean.values()[i] += one.values()[i] / static_cast<double>(members_.size());
+  }
+  return mean;
+}
+
+void Ensemble::save(Archive& archive) const {
+  archive.set("members", config_.members);
+  archive.set("bootstrap", config_.bootstrap);
+  archive.set("kinds", config_.of.size());
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    save_classifier(*members_[k], archive.child(fmt::format("member_{:03}", k)));
+}
+
+void Ensemble::load(const Archive& archive) {
+  Config config{.members = static_cast<std::size_t>(archive.integer("members")),
+                .bootstrap = archive.flag("bootstrap")};
+  Members members;
+  for (std::size_t k = 0; k < config.members; ++k)
+    members.push_back(load_classifier(archive.child(fmt::format("member_{:03}", k))));
+  // The members know how they were configured; those beyond `kinds` repeat the first.
+  const auto kinds = static_cast<std::size_t>(archive.integer("kinds"));
+  for (std::size_t k = 0; k < std::min(kinds, members.size()); ++k)
+    config.of.push_back(members[k]->fresh());
+  Ensemble loaded(std::move(config));
+  loaded.members_ = std::move(members);
+  *this = std::move(loaded);
+}
+
+}  // namespace neyman
