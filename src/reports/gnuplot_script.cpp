@@ -96,7 +96,6 @@ void FigureWriter::align_margins() {
   margins_ = own;
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t j = 0; j < count; ++j) {
-      if (same_column(i, j)) margins_[i].right = std::max(margins_[i].right, own[j].right);
       if (!same_row(i, j)) continue;
       margins_[i].top = std::max(margins_[i].top, own[j].top);
       margins_[i].bottom = std::max(margins_[i].bottom, own[j].bottom);

@@ -18,8 +18,7 @@ class FigureWriter {
   std::string panel_script(const std::filesystem::path& folder);
 
  private:
-  /// Panels above each other share their left and right edges, panels side by side their top
-  /// and bottom.
+  /// Panels above each other share their left edge, panels side by side their top and bottom.
   void align_margins();
 
   const Figure& figure_;
