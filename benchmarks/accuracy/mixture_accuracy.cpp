@@ -41,9 +41,8 @@ int main(int argc, char** argv) try {
     study.compare->classifiers.resize(1);
     const auto results = run(study).results;
     const auto& entry = results.comparisons.front();
-    const auto non_finite =
-        std::count_if(results.log_ratios.begin(), results.log_ratios.end(),
-                      [](double value) { return !std::isfinite(value); });
+    const auto non_finite = std::count_if(results.log_ratios.begin(), results.log_ratios.end(),
+                                          [](double value) { return !std::isfinite(value); });
     decomposed.push_back(*entry.decomposed_error);
     calibrated.push_back(*entry.calibrated_error);
     std::printf("%5ld %10.5f %10.5f %10.5f ", seed, *entry.decomposed_error,
@@ -55,13 +54,14 @@ int main(int argc, char** argv) try {
       coverage.push_back(e.coverage_with_simulation[0]);
       exact_coverage.push_back(e.exact->coverage[0]);
       std::printf("%8.3f %8.3f %8.3f %8.3f %8.3f ", e.bias[0], e.simulation_share[0],
-                  e.approximate.coverage[0], e.coverage_with_simulation[0],
-                  e.exact->coverage[0]);
+                  e.approximate.coverage[0], e.coverage_with_simulation[0], e.exact->coverage[0]);
     }
     std::printf("%9ld %6.1f\n", static_cast<long>(non_finite), seconds_now() - start);
     std::fflush(stdout);
   }
-  const auto worst = [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); };
+  const auto worst = [](const std::vector<double>& v) {
+    return *std::max_element(v.begin(), v.end());
+  };
   std::printf("\nmean |log r^ - log r|, decomposed: mean %.5f, worst %.5f (target 0.002, 0.003)\n",
               mean(decomposed), worst(decomposed));
   std::printf("mean |log r^ - log r|, calibrated: mean %.5f, worst %.5f (target 0.010)\n",
@@ -70,12 +70,13 @@ int main(int argc, char** argv) try {
     double square = 0.0, predicted = 0.0;
     for (const double b : bias) square += b * b / static_cast<double>(bias.size());
     for (const double s : share) predicted += s * s / static_cast<double>(share.size());
-    std::printf("bias of the estimate / exact sd: RMS %.3f (target 0.25; reported by the fit %.3f)\n",
-                std::sqrt(square), std::sqrt(predicted));
-    std::printf("68.3 %% interval covers: mean %.3f, lowest %.3f (target 0.665 to 0.705, 0.62; "
-                "exact ratio %.3f)\n",
-                mean(coverage), *std::min_element(coverage.begin(), coverage.end()),
-                mean(exact_coverage));
+    std::printf(
+        "bias of the estimate / exact sd: RMS %.3f (target 0.25; reported by the fit %.3f)\n",
+        std::sqrt(square), std::sqrt(predicted));
+    std::printf(
+        "68.3 %% interval covers: mean %.3f, lowest %.3f (target 0.665 to 0.705, 0.62; "
+        "exact ratio %.3f)\n",
+        mean(coverage), *std::min_element(coverage.begin(), coverage.end()), mean(exact_coverage));
   }
   return 0;
 } catch (const std::exception& error) {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "neyman/calibration/histogram.hpp"
+#include "neyman/calibration/isotonic.hpp"
+#include "neyman/calibration/kde.hpp"
 #include "neyman/calibration/none.hpp"
 #include "neyman/calibration/sigmoid.hpp"
 #include "neyman/calibration/smooth.hpp"
@@ -27,6 +29,8 @@ const std::vector<CalibratorEntry>& calibrator_list() {
   static const std::vector<CalibratorEntry> list = {
       entry<SmoothCalibrator>("smooth"),        //
       entry<HistogramCalibrator>("histogram"),  //
+      entry<KdeCalibrator>("kde"),              //
+      entry<IsotonicCalibrator>("isotonic"),    //
       entry<SigmoidCalibrator>("sigmoid"),      //
       entry<NoneCalibrator>("none"),
   };

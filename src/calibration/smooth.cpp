@@ -33,8 +33,10 @@ using namespace calibration;
 
 namespace {
 
-constexpr double pseudo_events = 1.0;
-constexpr double pseudo_logit = 3.0;  // largest log-odds of their labels
+// The prior of f: normal about the score itself (less its mean, and within ±20), with this
+// precision in all, spread over the sample.
+constexpr double prior_precision = 0.2;
+constexpr double largest_prior = 20.0;
 constexpr double smallest_log_lambda = -8.0;
 constexpr double search_step = 2.0;
 constexpr double worth_a_bend = 1.0;  // what the criterion must gain over the straight line
@@ -127,16 +129,15 @@ class Regression {
   };
 
   void set_counts(const Cells& cells) {
-    const double odds = std::log(cells.denominator_total / cells.numerator_total);
-    prior_odds_ = odds;
+    prior_odds_ = std::log(cells.denominator_total / cells.numerator_total);
     sum_.resize(cells.size());
-    ones_.resize(cells.size());
+    ones_ = cells.denominator;
+    precision_.resize(cells.size());
+    target_.resize(cells.size());
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      const double extra = pseudo_events * cells.share(i);
-      const double logit =
-          std::clamp(scores_[i] - spread_.centre, -pseudo_logit, pseudo_logit) + odds;
-      sum_[i] = cells.numerator[i] + cells.denominator[i] + extra;
-      ones_[i] = cells.denominator[i] + extra / (1.0 + std::exp(-logit));
+      sum_[i] = cells.numerator[i] + cells.denominator[i];
+      precision_[i] = prior_precision * cells.share(i);
+      target_[i] = std::clamp(scores_[i] - spread_.centre, -largest_prior, largest_prior);
     }
     total_ = cells.numerator_total + cells.denominator_total;
   }
@@ -149,7 +150,8 @@ class Regression {
     }
   }
 
-  // Log-likelihood, gradient and information at the coefficients, without penalties.
+  // Log-likelihood with the prior, its gradient and information at the coefficients, without
+  // the penalties.
   void evaluate(State& state) const {
     const std::size_t m = greville_.size();
     state.gradient.assign(m, 0.0);
@@ -158,13 +160,15 @@ class Regression {
     for (std::size_t i = 0; i < sum_.size(); ++i) {
       const auto& b = basis_[i];
       const std::size_t first = piece_[i];
-      double eta = prior_odds_;
-      for (std::size_t r = 0; r < 4; ++r) eta += b[r] * state.coefficients[first + r];
+      double f = 0.0;
+      for (std::size_t r = 0; r < 4; ++r) f += b[r] * state.coefficients[first + r];
+      const double eta = f + prior_odds_, off = f - target_[i];
       const double e = std::exp(-std::abs(eta)), inverse = 1.0 / (1.0 + e);
       const double p = eta >= 0.0 ? inverse : e * inverse;
-      state.objective += ones_[i] * eta - sum_[i] * (std::max(eta, 0.0) + std::log1p(e));
-      const double residual = ones_[i] - sum_[i] * p;
-      const double w = sum_[i] * e * inverse * inverse;
+      state.objective += ones_[i] * eta - sum_[i] * (std::max(eta, 0.0) + std::log1p(e)) -
+                         0.5 * precision_[i] * off * off;
+      const double residual = ones_[i] - sum_[i] * p - precision_[i] * off;
+      const double w = sum_[i] * e * inverse * inverse + precision_[i];
       for (std::size_t r = 0; r < 4; ++r) {
         state.gradient[first + r] += residual * b[r];
         for (std::size_t s = 0; s <= r; ++s) {
@@ -338,7 +342,8 @@ class Regression {
   std::vector<std::size_t> piece_;
   std::vector<std::array<double, 4>> basis_;
   Banded penalty_;
-  std::vector<double> sum_, ones_;  // events and those of the denominator, with pseudo-events
+  std::vector<double> sum_, ones_;          // events, and those of the denominator
+  std::vector<double> precision_, target_;  // of the prior
   double prior_odds_ = 0.0, total_ = 0.0;
   State state_;
 };

@@ -22,9 +22,9 @@ struct SplineFit;
 /// the events allow. The offset of f is unpenalised: it is the
 /// maximum-likelihood (bridge) estimate of the normalisation.
 ///
-/// f is kept non-decreasing, so log r falls with z. One event's worth of pseudo-data, spread over
-/// the sample and labelled by the score itself (log-odds within ±3), keeps separated sides and
-/// tiny samples finite; its effect on n events is of the order 1/n.
+/// f is kept non-decreasing, so log r falls with z. Separated sides and tiny samples are kept
+/// finite by a weak normal prior of f about the score itself (less its mean, and within ±20), of
+/// precision 0.2 at one event in all: its effect on n events is of the order 1/n.
 ///
 /// Outside the range of the scores the curve goes on as a straight line, for at most
 /// `extrapolation` units of log r.

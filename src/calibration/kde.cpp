@@ -1,0 +1,278 @@
+#include "neyman/calibration/kde.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <string>
+
+#include "calibration/counts.hpp"
+#include "calibration/line.hpp"
+#include "calibration/scores.hpp"
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+
+namespace neyman {
+
+using namespace calibration;
+
+namespace {
+
+constexpr std::size_t grid_points = 1024;
+constexpr double kernel_reach = 5.0;     // in bandwidths
+constexpr double smallest_width = 1.0;   // in steps of the grid
+constexpr double bandwidth_ratio = 1.3;  // of neighbouring candidates
+constexpr std::size_t candidates = 20;
+
+const std::vector<std::string> bandwidth_names = {"likelihood", "silverman"};
+
+double to_t(double logit, double centre, double scale) {
+  return std::asinh((logit - centre) / scale);
+}
+
+double from_t(double t, double centre, double scale) { return centre + scale * std::sinh(t); }
+
+// Each event shared between its two neighbours on the grid.
+std::vector<double> bin_linearly(const SortedSide& side, double centre, double scale, double first,
+                                 double step) {
+  std::vector<double> counts(grid_points, 0.0);
+  for (std::size_t i = 0; i < side.size(); ++i) {
+    const double at = (to_t(side.scores[i], centre, scale) - first) / step;
+    const double inside = std::clamp(at, 0.0, static_cast<double>(grid_points - 1));
+    const auto left = std::min(static_cast<std::size_t>(inside), grid_points - 2);
+    const double right_share = inside - static_cast<double>(left);
+    counts[left] += side.weight(i) * (1.0 - right_share);
+    counts[left + 1] += side.weight(i) * right_share;
+  }
+  return counts;
+}
+
+// Weights of a Gaussian kernel at 0, 1, 2 … steps, relative to the one at 0.
+std::vector<double> kernel(double width_in_steps) {
+  const auto reach = static_cast<std::size_t>(
+      std::min(std::ceil(kernel_reach * width_in_steps), static_cast<double>(grid_points - 1)));
+  std::vector<double> weights(reach + 1);
+  for (std::size_t k = 0; k <= reach; ++k) {
+    const double x = static_cast<double>(k) / width_in_steps;
+    weights[k] = std::exp(-0.5 * x * x);
+  }
+  return weights;
+}
+
+// Σ_j counts_j K(i − j) / K(0), reflected at both ends.
+std::vector<double> smooth(const std::vector<double>& counts, const std::vector<double>& weights) {
+  const std::size_t n = counts.size(), reach = weights.size() - 1;
+  std::vector<double> padded(n + 2 * reach);
+  for (std::size_t i = 0; i < padded.size(); ++i) {
+    const auto from = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(reach);
+    const auto last = static_cast<std::ptrdiff_t>(n) - 1;
+    const auto mirrored = from < 0 ? -from : from > last ? 2 * last - from : from;
+    const bool own_image = mirrored == 0 || mirrored == last;
+    padded[i] = (own_image ? 2.0 : 1.0) * counts[static_cast<std::size_t>(mirrored)];
+  }
+  std::vector<double> result(n);
+  for (std::size_t i = 0; i < n; ++i) result[i] = weights[0] * padded[i + reach];
+  for (std::size_t k = 1; k <= reach; ++k) {
+    const double* left = padded.data() + (reach - k);
+    const double* right = padded.data() + (reach + k);
+    for (std::size_t i = 0; i < n; ++i) result[i] += weights[k] * (left[i] + right[i]);
+  }
+  return result;
+}
+
+struct Grid {
+  std::vector<double> numerator, denominator;
+  double numerator_total, denominator_total;
+  std::vector<double> logits;
+};
+
+// What a smoothing says about each grid point: the effective counts √2 Σ w K/K(0) are what a
+// boxcar of the same variance would count.
+std::vector<Estimate> estimate(const Grid& grid, const Line& line, double width_in_steps) {
+  const auto weights = kernel(width_in_steps);
+  const auto n0 = smooth(grid.numerator, weights), n1 = smooth(grid.denominator, weights);
+  std::vector<Estimate> result(grid_points);
+  for (std::size_t i = 0; i < grid_points; ++i) {
+    result[i] =
+        estimate_from_counts(std::numbers::sqrt2 * n0[i], std::numbers::sqrt2 * n1[i],
+                             grid.numerator_total, grid.denominator_total, line, grid.logits[i]);
+  }
+  return result;
+}
+
+// Log-likelihood of the sides where each event's own kernel is left out.
+double leave_one_out(const Grid& grid, const Line& line, double width_in_steps) {
+  const auto weights = kernel(width_in_steps);
+  const auto n0 = smooth(grid.numerator, weights), n1 = smooth(grid.denominator, weights);
+  const double odds = std::log(grid.denominator_total / grid.numerator_total);
+  const auto log_ratio = [&](double a, double b, std::size_t i) {
+    return estimate_from_counts(std::numbers::sqrt2 * std::max(a, 0.0),
+                                std::numbers::sqrt2 * std::max(b, 0.0), grid.numerator_total,
+                                grid.denominator_total, line, grid.logits[i])
+        .log_ratio;
+  };
+  double sum = 0.0;
+  for (std::size_t i = 0; i < grid_points; ++i) {
+    const double c0 = grid.numerator[i], c1 = grid.denominator[i];
+    if (c0 > 0.0) {
+      sum += side_log_likelihood(c0, 0.0, log_ratio(n0[i] - std::min(c0, 1.0), n1[i], i), odds);
+    }
+    if (c1 > 0.0) {
+      sum += side_log_likelihood(0.0, c1, log_ratio(n0[i], n1[i] - std::min(c1, 1.0), i), odds);
+    }
+  }
+  return sum;
+}
+
+double choose_by_likelihood(const Grid& grid, const Line& line) {
+  std::vector<double> values(candidates);
+  parallel_tasks(candidates, [&](std::size_t i) {
+    const double width = smallest_width * std::pow(bandwidth_ratio, static_cast<double>(i));
+    values[i] = leave_one_out(grid, line, width);
+  });
+  const auto best = std::max_element(values.begin(), values.end()) - values.begin();
+  return smallest_width * std::pow(bandwidth_ratio, static_cast<double>(best));
+}
+
+// Silverman's rule of one side, in steps of the grid.
+double silverman(const std::vector<double>& counts, double total) {
+  double mean = 0.0, square = 0.0, below = 0.0, quarter = 0.0, three_quarters = 0.0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const double at = static_cast<double>(i);
+    mean += counts[i] * at / total;
+    square += counts[i] * at * at / total;
+    if (below < 0.25 * total) quarter = at;
+    if (below < 0.75 * total) three_quarters = at;
+    below += counts[i];
+  }
+  const double sd = std::sqrt(std::max(square - mean * mean, 0.0));
+  const double iqr = (three_quarters - quarter) / 1.34;
+  return 0.9 * (iqr > 0.0 ? std::min(sd, iqr) : sd) * std::pow(std::max(total, 1.0), -0.2);
+}
+
+}  // namespace
+
+KdeCalibrator::Config KdeCalibrator::Config::from(Settings& settings) {
+  Config config;
+  const std::string name = settings.choice("bandwidth", bandwidth_names[0], bandwidth_names);
+  const auto at = std::find(bandwidth_names.begin(), bandwidth_names.end(), name);
+  config.bandwidth = static_cast<Bandwidth>(at - bandwidth_names.begin());
+  config.adjust = settings.number("adjust", config.adjust, Limits::between(0.01, 100.0));
+  return config;
+}
+
+KdeCalibrator::KdeCalibrator(Config config) : config_(config) {
+  check_in_range("KdeCalibrator", "adjust", config_.adjust, 0.01, 100.0);
+}
+
+std::unique_ptr<Calibrator> KdeCalibrator::fresh() const {
+  return std::make_unique<KdeCalibrator>(config_);
+}
+
+void KdeCalibrator::fit(const CalibrationSet& data) {
+  const SortedScores scores = sort_scores(data);
+  const Cells cells = make_cells(scores);
+  const Line line = fit_line(cells);
+  const Spread range = spread(cells);
+  centre_ = range.centre;
+  scale_ = range.scale;
+  low_ = cells.low;
+  high_ = cells.high;
+  first_ = to_t(low_, centre_, scale_);
+  const double last = to_t(high_, centre_, scale_);
+  // One score only: any grid will do.
+  const double length = last > first_ ? last - first_ : 1.0;
+  step_ = length / static_cast<double>(grid_points - 1);
+
+  Grid grid;
+  grid.numerator_total = scores.numerator.total;
+  grid.denominator_total = scores.denominator.total;
+  parallel_tasks(2, [&](std::size_t side) {
+    auto& counts = side == 0 ? grid.numerator : grid.denominator;
+    counts = bin_linearly(side == 0 ? scores.numerator : scores.denominator, centre_, scale_,
+                          first_, step_);
+  });
+  for (std::size_t i = 0; i < grid_points; ++i) {
+    const double t = first_ + step_ * static_cast<double>(i);
+    grid.logits.push_back(std::clamp(from_t(t, centre_, scale_), low_, high_));
+  }
+
+  double width = config_.bandwidth == Bandwidth::likelihood
+                     ? choose_by_likelihood(grid, line)
+                     : std::min(silverman(grid.numerator, grid.numerator_total),
+                                silverman(grid.denominator, grid.denominator_total));
+  width = std::clamp(width * config_.adjust, smallest_width, static_cast<double>(grid_points));
+  width_ = width * step_;
+  values_.clear();
+  errors_.clear();
+  for (const Estimate& point : estimate(grid, line, width)) {
+    values_.push_back(point.log_ratio);
+    errors_.push_back(point.error);
+  }
+}
+
+double KdeCalibrator::interpolate(const std::vector<double>& table, double logit) const {
+  const double inside = std::clamp(logit, low_, high_);
+  const double at = std::clamp((to_t(inside, centre_, scale_) - first_) / step_, 0.0,
+                               static_cast<double>(grid_points - 1));
+  const auto left = std::min(static_cast<std::size_t>(at), grid_points - 2);
+  const double share = at - static_cast<double>(left);
+  return (1.0 - share) * table[left] + share * table[left + 1];
+}
+
+LogRatios KdeCalibrator::log_ratios(const Logits& logits) const {
+  check_evaluation(*this, "KdeCalibrator::log_ratios", logits);
+  LogRatios result(logits.size());
+  parallel_blocks(logits.size(), default_block, [&](Block block) {
+    for (std::size_t i = block.begin; i < block.end; ++i) {
+      result[i] = interpolate(values_, logits[i]);
+    }
+  });
+  return result;
+}
+
+std::vector<double> KdeCalibrator::errors(const Logits& logits) const {
+  check_evaluation(*this, "KdeCalibrator::errors", logits);
+  std::vector<double> result(logits.size());
+  for (std::size_t i = 0; i < logits.size(); ++i) result[i] = interpolate(errors_, logits[i]);
+  return result;
+}
+
+void KdeCalibrator::save(Archive& archive) const {
+  archive.set("bandwidth_rule", bandwidth_names[static_cast<std::size_t>(config_.bandwidth)]);
+  archive.set("adjust", config_.adjust);
+  archive.set("low", low_);
+  archive.set("high", high_);
+  archive.set("centre", centre_);
+  archive.set("scale", scale_);
+  archive.set("first", first_);
+  archive.set("step", step_);
+  archive.set("bandwidth", width_);
+  archive.set("values", values_);
+  archive.set("errors", errors_);
+}
+
+void KdeCalibrator::load(const Archive& archive) {
+  const std::string& rule = archive.text("bandwidth_rule");
+  const auto name = std::find(bandwidth_names.begin(), bandwidth_names.end(), rule);
+  if (name == bandwidth_names.end()) {
+    throw FileError(unknown_name(rule, "rule for bandwidths", bandwidth_names));
+  }
+  config_.bandwidth = static_cast<Bandwidth>(name - bandwidth_names.begin());
+  config_.adjust = archive.number("adjust");
+  low_ = archive.number("low");
+  high_ = archive.number("high");
+  centre_ = archive.number("centre");
+  scale_ = archive.number("scale");
+  first_ = archive.number("first");
+  step_ = archive.number("step");
+  width_ = archive.number("bandwidth");
+  values_ = archive.numbers("values");
+  errors_ = archive.numbers("errors");
+  if (!values_.empty() && (values_.size() != grid_points || errors_.size() != grid_points)) {
+    throw FileError("calibrator: values and errors must have 1024 entries");
+  }
+}
+
+}  // namespace neyman

@@ -1,0 +1,119 @@
+#include "neyman/calibration/isotonic.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "calibration/problems.hpp"
+
+namespace neyman {
+namespace {
+
+using namespace testing;
+
+// The share of the denominator at each event by the max-min formula of isotonic regression,
+// g_i = max_{a<=i} min_{b>=i} mean(a..b): slow and plainly right.
+std::vector<double> max_min(const std::vector<double>& labels) {
+  const std::size_t n = labels.size();
+  std::vector<double> sums(n + 1, 0.0), result(n);
+  for (std::size_t i = 0; i < n; ++i) sums[i + 1] = sums[i] + labels[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    double best = -1.0;
+    for (std::size_t a = 0; a <= i; ++a) {
+      double lowest = 2.0;
+      for (std::size_t b = i; b < n; ++b) {
+        lowest = std::min(lowest, (sums[b + 1] - sums[a]) / static_cast<double>(b + 1 - a));
+      }
+      best = std::max(best, lowest);
+    }
+    result[i] = best;
+  }
+  return result;
+}
+
+TEST(Isotonic, StepsAreTheIsotonicRegression) {
+  const Scores scores = draw_scores(1, 150, 1.0);
+  std::vector<std::pair<double, double>> events;
+  for (const double z : scores.numerator) events.emplace_back(z, 0.0);
+  for (const double z : scores.denominator) events.emplace_back(z, 1.0);
+  std::sort(events.begin(), events.end());
+  std::vector<double> labels, z;
+  for (const auto& [score, label] : events) {
+    z.push_back(score);
+    labels.push_back(label);
+  }
+  const auto share = max_min(labels);
+  IsotonicCalibrator::Config config;
+  config.interpolate = false;
+  IsotonicCalibrator calibrator(config);
+  calibrator.fit(scores.set());
+  const auto log_r = calibrator.log_ratios(Logits(z));
+  for (std::size_t i = 0; i < z.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      // The same blocks: equal where the reference is, and never rising.
+      ASSERT_EQ(share[i] == share[j], log_r[i] == log_r[j]);
+      ASSERT_LE(log_r[i], log_r[j]);
+    }
+    // Two events of prior move a block of n events by less than 2/min(n0, n1).
+    const auto block = static_cast<double>(std::count(share.begin(), share.end(), share[i]));
+    const double least = block * std::min(share[i], 1.0 - share[i]);
+    if (least > 0.0) {
+      ASSERT_NEAR(log_r[i], std::log(1.0 / share[i] - 1.0), 2.0 / least);
+    }
+  }
+}
+
+TEST(Isotonic, PoolsViolatorsInTheOrderOfScoresNotOfInput) {
+  // Unsorted input; by score the labels are 0 1 0 1, of which the middle two are pooled.
+  const std::vector<double> a{2.0, 0.0}, b{3.0, 1.0};
+  IsotonicCalibrator calibrator;
+  calibrator.fit({a, b});
+  EXPECT_EQ(calibrator.values().size(), 3u);
+  EXPECT_EQ(calibrator.centres(), (std::vector<double>{0.0, 1.5, 3.0}));
+  EXPECT_NEAR(calibrator.log_ratios(Logits{1.5})[0], 0.0, 1e-6);
+}
+
+TEST(Isotonic, InterpolatedHasNoSteps) {
+  const Scores scores = draw_scores(2, 2000, 1.5);
+  IsotonicCalibrator calibrator;
+  calibrator.fit(scores.set());
+  std::vector<double> z;
+  for (int i = 0; i <= 20000; ++i) z.push_back(-3.0 + 6.0 * i / 20000.0);
+  const auto log_r = calibrator.log_ratios(Logits(z));
+  for (std::size_t i = 1; i < z.size(); ++i) {
+    ASSERT_LE(log_r[i], log_r[i - 1] + 1e-12);
+    ASSERT_GT(log_r[i], log_r[i - 1] - 0.05);  // steps of this sample are up to 0.6
+  }
+}
+
+TEST(Isotonic, UndoesAnyMonotoneDistortionAlike) {
+  // The blocks depend on the order of the scores alone.
+  const auto wild = [](double t) { return std::sinh(2.0 * t) + (t > 0.3 ? 5.0 : 0.0); };
+  const Scores plain = draw_scores(3, 20000, 1.0), bent = draw_scores(3, 20000, 1.0, wild);
+  IsotonicCalibrator::Config config;
+  config.interpolate = false;
+  IsotonicCalibrator a(config), b(config);
+  a.fit(plain.set());
+  b.fit(bent.set());
+  EXPECT_EQ(a.values().size(), b.values().size());
+  EXPECT_LT(deviation(b, logit_grid(0.8), wild).mean, 0.1);
+  EXPECT_LT(deviation(a, logit_grid(0.8)).mean, 0.1);
+}
+
+TEST(Isotonic, ErrorsAreAGuideToTheSpread) {
+  // 150 samples at scores well inside: see the contract for what these errors are.
+  const std::vector<double> t{-0.8, -0.4, 0.0, 0.4, 0.8};
+  const Pulls smooth = measure_pulls(IsotonicCalibrator(), 150, 2000, 1.0, t);
+  EXPECT_GT(smooth.sd, 0.5);
+  EXPECT_LT(smooth.sd, 0.9);
+  IsotonicCalibrator::Config config;
+  config.interpolate = false;
+  const Pulls steps = measure_pulls(IsotonicCalibrator(config), 150, 2000, 1.0, t);
+  EXPECT_GT(steps.sd, 0.7);
+  EXPECT_LT(steps.sd, 1.3);
+}
+
+}  // namespace
+}  // namespace neyman
