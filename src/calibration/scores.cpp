@@ -36,25 +36,44 @@ double from_key(std::uint64_t key) {
   return std::bit_cast<double>((key >> 63) ? key & ~(std::uint64_t{1} << 63) : ~key);
 }
 
+// The same for a score that is a float, as many classifiers give: half the bits to sort.
+std::uint32_t to_float_key(double value) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value) + 0.0f);
+  return (bits >> 31) ? ~bits : bits | (std::uint32_t{1} << 31);
+}
+
+double from_key(std::uint32_t key) {
+  return std::bit_cast<float>((key >> 31) ? key & ~(std::uint32_t{1} << 31) : ~key);
+}
+
+bool all_floats(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double value) {
+    return static_cast<double>(static_cast<float>(value)) == value;
+  });
+}
+
+template <class Key>
 struct KeyOnly {
-  std::uint64_t key;
+  Key key;
 };
 
+template <class Key>
 struct KeyWithWeight {
-  std::uint64_t key;
+  Key key;
   double weight;
 };
 
 constexpr int digit_bits = 11;
-constexpr int digits = 6;
 constexpr std::size_t radix = std::size_t{1} << digit_bits;
 
-std::size_t digit(std::uint64_t key, int index) {
+template <class Key>
+std::size_t digit(Key key, int index) {
   return (key >> (index * digit_bits)) & (radix - 1);
 }
 
 template <class Item>
 void radix_sort(std::vector<Item>& items) {
+  constexpr int digits = (8 * sizeof(items[0].key) + digit_bits - 1) / digit_bits;
   std::vector<std::array<std::uint32_t, radix>> counts(digits);
   for (const Item& item : items) {
     for (int d = 0; d < digits; ++d) ++counts[d][digit(item.key, d)];
@@ -62,7 +81,7 @@ void radix_sort(std::vector<Item>& items) {
   std::vector<Item> other(items.size());
   for (int d = 0; d < digits; ++d) {
     auto& count = counts[d];
-    // A digit that all keys share moves nothing; scores made from floats have some.
+    // A digit that all keys share moves nothing.
     if (count[digit(items[0].key, d)] == items.size()) continue;
     std::uint32_t start = 0;
     for (auto& c : count) start += std::exchange(c, start);
@@ -78,6 +97,25 @@ void sort_items(std::vector<Item>& items) {
                      [](const Item& a, const Item& b) { return a.key < b.key; });
   } else {
     radix_sort(items);
+  }
+}
+
+template <class Key, class ToKey>
+void sort_by(ToKey to, std::vector<double>& scores, std::vector<double>& weights) {
+  const std::size_t n = scores.size();
+  if (weights.empty()) {
+    std::vector<KeyOnly<Key>> items(n);
+    for (std::size_t i = 0; i < n; ++i) items[i].key = to(scores[i]);
+    sort_items(items);
+    for (std::size_t i = 0; i < n; ++i) scores[i] = from_key(items[i].key);
+    return;
+  }
+  std::vector<KeyWithWeight<Key>> items(n);
+  for (std::size_t i = 0; i < n; ++i) items[i] = {to(scores[i]), weights[i]};
+  sort_items(items);
+  for (std::size_t i = 0; i < n; ++i) {
+    scores[i] = from_key(items[i].key);
+    weights[i] = items[i].weight;
   }
 }
 
@@ -162,19 +200,10 @@ SideWeights scale_weights(std::string_view side, std::span<const double> scores,
 }
 
 void sort_with_weights(std::vector<double>& scores, std::vector<double>& weights) {
-  if (weights.empty()) {
-    std::vector<KeyOnly> items(scores.size());
-    for (std::size_t i = 0; i < items.size(); ++i) items[i].key = to_key(scores[i]);
-    sort_items(items);
-    for (std::size_t i = 0; i < items.size(); ++i) scores[i] = from_key(items[i].key);
-    return;
-  }
-  std::vector<KeyWithWeight> items(scores.size());
-  for (std::size_t i = 0; i < items.size(); ++i) items[i] = {to_key(scores[i]), weights[i]};
-  sort_items(items);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    scores[i] = from_key(items[i].key);
-    weights[i] = items[i].weight;
+  if (all_floats(scores)) {
+    sort_by<std::uint32_t>(to_float_key, scores, weights);
+  } else {
+    sort_by<std::uint64_t>(to_key, scores, weights);
   }
 }
 

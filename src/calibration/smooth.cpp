@@ -45,6 +45,7 @@ constexpr double search_tolerance = 1e-3, final_tolerance = 1e-12;  // Newton de
 constexpr int most_newton_steps = 60;
 constexpr double longest_step = 4.0;  // most change of a coefficient (log-odds) in one step
 constexpr std::size_t most_knots = 1000;
+constexpr std::size_t guide_size = 512;
 
 // Breaks spread as the square root of the density of scores: between equal distances, which
 // would waste them in the tails, and equal probability, which would starve the tails.
@@ -441,7 +442,25 @@ void SmoothCalibrator::take(SplineFit&& fit) {
   prepare();
 }
 
-void SmoothCalibrator::prepare() { pieces_ = CubicSplines(breaks_).polynomials(coefficients_); }
+void SmoothCalibrator::prepare() {
+  pieces_ = CubicSplines(breaks_).polynomials(coefficients_);
+  guide_.resize(guide_size);
+  const double first = breaks_.front(), length = breaks_.back() - first;
+  for (std::size_t i = 0; i < guide_size; ++i) {
+    const double u = first + length * static_cast<double>(i) / static_cast<double>(guide_size);
+    guide_[i] = static_cast<std::uint16_t>(find_piece(breaks_, u));
+  }
+}
+
+// The piece that holds a u of the range: from the guide, mostly at once.
+std::size_t SmoothCalibrator::find(double u) const {
+  const double part = (u - breaks_.front()) / (breaks_.back() - breaks_.front());
+  const auto at = static_cast<std::size_t>(part * static_cast<double>(guide_size));
+  std::size_t piece = guide_[std::min(at, guide_size - 1)];
+  while (piece > 0 && u < breaks_[piece]) --piece;
+  while (piece + 1 < pieces_.size() && u >= breaks_[piece + 1]) ++piece;
+  return piece;
+}
 
 LogRatios SmoothCalibrator::log_ratios(const Logits& logits) const {
   check_evaluation(*this, "SmoothCalibrator::log_ratios", logits);
@@ -451,7 +470,7 @@ LogRatios SmoothCalibrator::log_ratios(const Logits& logits) const {
     for (std::size_t i = block.begin; i < block.end; ++i) {
       const double u = (clamp_logit(logits[i]) - centre_) / scale_;
       const double inside = std::clamp(u, first, last);
-      const std::size_t piece = find_piece(breaks_, inside);
+      const std::size_t piece = find(inside);
       const auto& [c0, c1, c2, c3] = pieces_[piece];
       const double v = inside - breaks_[piece];
       double f = c0 + v * (c1 + v * (c2 + v * c3));
@@ -473,7 +492,7 @@ std::vector<double> SmoothCalibrator::errors(const Logits& logits) const {
     for (std::size_t i = block.begin; i < block.end; ++i) {
       const double u = (clamp_logit(logits[i]) - centre_) / scale_;
       const double inside = std::clamp(u, breaks_.front(), breaks_.back());
-      const std::size_t piece = find_piece(breaks_, inside);
+      const std::size_t piece = find(inside);
       std::array<double, 4> b = splines.values(piece, inside);
       if (u != inside) {
         const auto slope = splines.slopes(piece, inside);

@@ -32,6 +32,16 @@ TEST(Scores, RadixSortEqualsStandardSort) {
   }
 }
 
+TEST(Scores, FloatsSortAsDoublesDo) {
+  RandomStream random(2, "sort");
+  std::vector<double> values(5000), none;
+  for (double& value : values) value = static_cast<float>(random.normal() * 1e-30);
+  std::vector<double> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  sort_with_weights(values, none);
+  EXPECT_EQ(values, sorted);
+}
+
 TEST(Scores, NegativeZeroIsZero) {
   std::vector<double> values{0.0, -0.0, -1.0}, none;
   sort_with_weights(values, none);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "neyman/calibration/calibrator.hpp"
@@ -71,6 +72,7 @@ class SmoothCalibrator : public Calibrator {
  private:
   void take(calibration::SplineFit&& fit);
   void prepare();
+  std::size_t find(double u) const;
 
   Config config_;
   double centre_ = 0.0, scale_ = 1.0;  // u = (z − centre) / scale
@@ -78,7 +80,9 @@ class SmoothCalibrator : public Calibrator {
   std::vector<double> coefficients_;   // of the B-splines
   std::vector<double> covariance_;     // of the coefficients, four diagonals, row by row
   double complexity_ = 0.0;
-  std::vector<std::array<double, 4>> pieces_;  // polynomials of (u − break), made by prepare()
+  // Made by prepare(): polynomials of (u − break), and the first piece of equal parts of the range.
+  std::vector<std::array<double, 4>> pieces_;
+  std::vector<std::uint16_t> guide_;
 };
 
 }  // namespace neyman
