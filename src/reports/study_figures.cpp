@@ -17,7 +17,7 @@ namespace neyman::reports {
 namespace {
 
 // Panels beside each other: one wide, two of half the width of a page, or three small ones.
-constexpr double wide = 640.0, half = 500.0, third = 330.0;
+constexpr double wide = 560.0, half = 480.0, third = 330.0;
 
 // ------------------------------------------------------------------------------ histograms
 
@@ -54,12 +54,16 @@ std::vector<double> equal_edges(Range range, std::size_t bins) {
   return edges;
 }
 
-/// Freedman and Diaconis' bin width, in bounds.
-std::size_t bins_for(const std::vector<double>& sorted, Range range) {
+/// Freedman and Diaconis' bin width, made finer: distributions with several peaks are wider than
+/// any of their peaks. 0 where half of the values are equal.
+double bin_width(const std::vector<double>& sorted) {
   const double spread = quantile(sorted, 0.75) - quantile(sorted, 0.25);
-  const double width = 2.0 * spread / std::cbrt(static_cast<double>(sorted.size()));
+  return 1.2 * spread / std::cbrt(static_cast<double>(sorted.size()));
+}
+
+std::size_t bins_for(Range range, double width) {
   if (!(width > 0.0)) return 40;
-  return static_cast<std::size_t>(std::clamp((range.high - range.low) / width, 15.0, 60.0));
+  return static_cast<std::size_t>(std::clamp((range.high - range.low) / width, 15.0, 80.0));
 }
 
 /// Density over bins: of all values, also of those outside.
@@ -74,14 +78,31 @@ std::vector<double> density(std::span<const double> values, const std::vector<do
   return out;
 }
 
-/// Edges that suit two samples together.
-std::vector<double> common_edges(std::span<const double> a, std::span<const double> b) {
+/// Edges that suit two samples together; the second may be empty.
+std::vector<double> common_edges(std::span<const double> a, std::span<const double> b,
+                                 double coarser = 1.0) {
   auto all = sorted_finite(a);
   const auto more = sorted_finite(b);
+  double width = bin_width(all);
+  if (!more.empty()) width = std::min(width, bin_width(more));
   all.insert(all.end(), more.begin(), more.end());
   std::sort(all.begin(), all.end());
   const Range range = extent(all);
-  return equal_edges(range, bins_for(all, range));
+  return equal_edges(range, bins_for(range, coarser * width));
+}
+
+Histogram histogram_of(std::span<const double> values, const std::vector<double>& edges,
+                       std::string label, Role role, bool filled = true) {
+  return {edges, density(values, edges), std::move(label), role, filled, {}};
+}
+
+/// Room above the highest bar for words beside a line.
+void leave_room(Panel& panel) {
+  double top = 0.0;
+  for (const auto& series : panel.series)
+    if (const auto* histogram = std::get_if<Histogram>(&series))
+      for (const double value : histogram->values) top = std::max(top, value);
+  if (top > 0.0) panel.y_range = Range{0.0, 1.16 * top};
 }
 
 bool any_finite(std::span<const double> values) {
@@ -94,18 +115,22 @@ std::string at_point(const Results& r, const std::vector<double>& point) {
   return point_words(r.parameters, point);
 }
 
-/// Where the two densities differ most, in words.
+/// Where a share of the data tells most about which of the two densities is the true one.
 std::string largest_difference(const Results& r) {
   std::size_t best = 0;
-  const auto difference = [&](std::size_t i) {
-    return r.numerator_density[i] - r.denominator_density[i];
+  const auto relative = [&](std::size_t i) {
+    return r.denominator_density[i] > 0.0 ? r.numerator_density[i] / r.denominator_density[i] - 1.0
+                                          : 0.0;
+  };
+  const auto information = [&](std::size_t i) {
+    return r.denominator_density[i] * relative(i) * relative(i);
   };
   for (std::size_t i = 1; i < r.density_x.size(); ++i)
-    if (std::abs(difference(i)) > std::abs(difference(best))) best = i;
-  const double relative = difference(best) / r.denominator_density[best];
-  return fmt::format("They differ most at {} = {}, where the first is {} {}.",
+    if (information(i) > information(best)) best = i;
+  return fmt::format("They differ most significantly at {} = {}, where the first is {} {}.",
                      r.feature_names.front(), number(r.density_x[best], 2),
-                     percent(std::abs(relative), 0), relative >= 0.0 ? "higher" : "lower");
+                     percent(std::abs(relative(best)), 0),
+                     relative(best) >= 0.0 ? "higher" : "lower");
 }
 
 std::optional<Figure> data_figure(const Results& r) {
@@ -124,7 +149,7 @@ std::optional<Figure> data_figure(const Results& r) {
     const auto sorted = sorted_finite(values);
     if (sorted.empty()) return std::nullopt;
     const Range range = extent(sorted);
-    const auto edges = equal_edges(range, bins_for(sorted, range));
+    const auto edges = equal_edges(range, bins_for(range, bin_width(sorted)));
     outside += static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [&](double v) {
       return v < edges.front() || v > edges.back();
     }));
@@ -132,18 +157,10 @@ std::optional<Figure> data_figure(const Results& r) {
     panel.x_label = f < r.feature_names.size() ? r.feature_names[f] : fmt::format("x{}", f);
     panel.y_label = "density";
     panel.x_range = Range{edges.front(), edges.back()};
-    Histogram histogram;
-    histogram.edges = edges;
-    histogram.values = density(values, edges);
-    histogram.role = Role::data;
-    if (features == 1) histogram.label = "data";
-    panel.series.emplace_back(std::move(histogram));
+    panel.series.emplace_back(histogram_of(values, edges, features == 1 ? "data" : "", Role::data));
     figure.panels.push_back(std::move(panel));
   }
-  figure.caption = fmt::format("{} from `{}`", count_words(r.events, "event"), r.data_source);
-  if (r.data_source.find(' ') != std::string::npos)
-    figure.caption = fmt::format("{}, {}", count_words(r.events, "event"), r.data_source);
-
+  figure.caption = data_words(r);
   if (features == 1 && !r.density_x.empty() && !r.numerator_density.empty()) {
     const std::string x = figure.panels[0].x_label;
     const auto name = [&](const std::vector<double>& point) {
@@ -191,31 +208,44 @@ double mean_correction(const PairScores& pair) {
   return total > 0.0 ? sum / total : 0.0;
 }
 
-Panel score_panel(const PairScores& pair) {
+Panel score_densities(const PairScores& pair) {
   Panel panel;
   panel.title = pair.numerator + " and " + pair.denominator;
   panel.x_label = "score s";
-  panel.y_label = "(1 + r̂)⁻¹; density / peak";
+  panel.y_label = "density";
+  panel.y_log = true;
   panel.x_range = Range{0.0, 1.0};
-  panel.y_range = Range{0.0, 1.04};
-  const auto peak = [](const std::vector<double>& values) {
-    return *std::max_element(values.begin(), values.end());
-  };
-  const auto add = [&](std::vector<double> values, const std::string& label, Role role) {
-    const double top = peak(values);
-    for (double& value : values) value = top > 0.0 ? value / top : 0.0;
-    Histogram histogram;
-    histogram.edges = pair.edges;
-    histogram.values = std::move(values);
-    histogram.label = label;
-    histogram.role = role;
-    panel.series.emplace_back(std::move(histogram));
-  };
-  add(pair.numerator_density, pair.numerator, Role::first);
-  add(pair.denominator_density, pair.denominator, Role::second);
-  panel.series.emplace_back(Line{{0.0, 1.0}, {0.0, 1.0}, "", Role::reference, Dash::dotted, 1.2});
   panel.series.emplace_back(
-      Line{pair.scores, pair.calibrated, "(1 + r̂)⁻¹", Role::calibrated, Dash::solid, 2.0});
+      Histogram{pair.edges, pair.numerator_density, pair.numerator, Role::first, true, {}});
+  panel.series.emplace_back(
+      Histogram{pair.edges, pair.denominator_density, pair.denominator, Role::second, true, {}});
+  return panel;
+}
+
+/// The curve of (1 + r̂)⁻¹, and in bins of s what it should be: the share of the denominator
+/// where both have the same number of events.
+Panel score_curve(const PairScores& pair) {
+  constexpr double enough = 0.02;  // below this density a bin has too few events to show
+  Panel panel;
+  panel.title = pair.numerator + " and " + pair.denominator;
+  panel.x_label = "score s";
+  panel.y_label = "(1 + r̂)⁻¹";
+  panel.x_range = Range{0.0, 1.0};
+  panel.y_range = Range{0.0, 1.0};
+  panel.series.emplace_back(Line{{0.0, 1.0}, {0.0, 1.0}, "", Role::reference, Dash::dotted, 1.2});
+  Points observed;
+  observed.label = "observed";
+  observed.role = Role::data;
+  observed.size = 2.2;
+  for (std::size_t b = 0; b + 1 < pair.edges.size(); ++b) {
+    const double numerator = pair.numerator_density[b], denominator = pair.denominator_density[b];
+    if (std::min(numerator, denominator) < enough) continue;
+    observed.x.push_back(0.5 * (pair.edges[b] + pair.edges[b + 1]));
+    observed.y.push_back(denominator / (numerator + denominator));
+  }
+  panel.series.emplace_back(
+      Line{pair.scores, pair.calibrated, "calibrated", Role::calibrated, Dash::solid, 2.0});
+  if (!observed.x.empty()) panel.series.emplace_back(std::move(observed));
   return panel;
 }
 
@@ -224,19 +254,27 @@ std::optional<Figure> scores_figure(const Results& r) {
   Figure figure;
   figure.name = "scores";
   figure.title = "Scores and their calibration";
-  figure.columns = std::min<std::size_t>(r.pair_scores.size(), 3);
+  // Six pairs of four components still fit; of more, the first are shown.
+  const std::size_t shown = std::min<std::size_t>(r.pair_scores.size(), 6);
+  figure.columns = std::min<std::size_t>(shown, 3);
   figure.panel_width = figure.columns == 3 ? third : half;
-  figure.panel_height = figure.columns == 3 ? 300.0 : 340.0;
+  figure.panel_height = 250.0;
   const PairScores* most = &r.pair_scores.front();
   for (const auto& pair : r.pair_scores) {
     if (pair.edges.size() < 2 || pair.scores.empty()) return std::nullopt;
-    figure.panels.push_back(score_panel(pair));
     if (mean_correction(pair) > mean_correction(*most)) most = &pair;
   }
+  for (std::size_t row = 0; row < shown; row += figure.columns) {
+    const std::size_t end = std::min(row + figure.columns, shown);
+    for (std::size_t i = row; i < end; ++i)
+      figure.panels.push_back(score_densities(r.pair_scores[i]));
+    for (std::size_t i = row; i < end; ++i) figure.panels.push_back(score_curve(r.pair_scores[i]));
+  }
   figure.caption = fmt::format(
-      "For each pair of components, the score s on events that the classifier has not seen, and "
-      "what calibration makes of it, (1 + r̂)⁻¹. A score that needs no calibration lies on the "
-      "dotted diagonal. Averaged over events, calibration moves the score by {}{}.",
+      "Above, for each pair of components, the score s on events that the classifier has not seen; "
+      "below, what calibration makes of it, (1 + r̂)⁻¹, with the share of the second component "
+      "observed in bins of s. A score that needs no calibration lies on the dotted diagonal. "
+      "Averaged over events, calibration moves the score by {}{}.",
       number(mean_correction(*most), 2),
       r.pair_scores.size() == 1 ? std::string()
                                 : fmt::format(" for {} and {}, and by less for the other pairs",
@@ -321,16 +359,6 @@ std::optional<Figure> log_ratio_figure(const Results& r) {
   panel.y_label = "density";
   panel.y_log = true;
   panel.x_range = Range{edges.front(), edges.back()};
-  const auto add = [&](const std::vector<double>& values, const char* label, Role role,
-                       bool filled) {
-    Histogram histogram;
-    histogram.edges = edges;
-    histogram.values = density(values, edges);
-    histogram.label = label;
-    histogram.role = role;
-    histogram.filled = filled;
-    panel.series.emplace_back(std::move(histogram));
-  };
   Figure figure;
   figure.name = "log-ratio";
   figure.title = "Distribution of the log-ratio";
@@ -341,8 +369,10 @@ std::optional<Figure> log_ratio_figure(const Results& r) {
                   at_point(r, r.reference), count_words(r.log_ratios.size(), "event"),
                   at_point(r, r.compared_point));
   const bool paired = r.exact_log_ratios.size() == r.log_ratios.size();
-  if (paired) add(r.exact_log_ratios, "exact", Role::exact, true);
-  add(r.log_ratios, "learned", Role::approximate, false);
+  if (paired)
+    panel.series.emplace_back(histogram_of(r.exact_log_ratios, edges, "exact", Role::exact));
+  panel.series.emplace_back(
+      histogram_of(r.log_ratios, edges, "learned", Role::approximate, !paired));
   if (paired) {
     std::vector<double> differences;
     for (std::size_t i = 0; i < r.log_ratios.size(); ++i)
@@ -467,18 +497,10 @@ std::optional<Figure> likelihood_figure(const Results& r) {
 
 void add_sides(Panel& panel, const std::vector<double>& learned, const std::vector<double>* exact,
                const std::vector<double>& edges) {
-  const auto add = [&](const std::vector<double>& values, const char* label, Role role,
-                       bool filled) {
-    Histogram histogram;
-    histogram.edges = edges;
-    histogram.values = density(values, edges);
-    histogram.label = label;
-    histogram.role = role;
-    histogram.filled = filled;
-    panel.series.emplace_back(std::move(histogram));
-  };
-  if (exact != nullptr) add(*exact, "exact", Role::exact, true);
-  add(learned, "learned", Role::approximate, exact == nullptr);
+  if (exact != nullptr)
+    panel.series.emplace_back(histogram_of(*exact, edges, "exact", Role::exact));
+  panel.series.emplace_back(
+      histogram_of(learned, edges, "learned", Role::approximate, exact == nullptr));
 }
 
 Panel estimates_panel(const Results& r, std::size_t p) {
@@ -489,7 +511,8 @@ Panel estimates_panel(const Results& r, std::size_t p) {
   Panel panel;
   panel.x_label = "estimate of " + symbol(r.parameters[p].name);
   panel.y_label = "density";
-  add_sides(panel, learned, ensemble.exact ? &exact : nullptr, common_edges(learned, exact));
+  add_sides(panel, learned, ensemble.exact ? &exact : nullptr, common_edges(learned, exact, 1.5));
+  leave_room(panel);
   panel.series.emplace_back(
       ReferenceLine{Axis::x, ensemble.config.point[p],
                     symbol(r.parameters[p].name) + " = " + number(ensemble.config.point[p]),
@@ -513,7 +536,7 @@ Panel wilks_panel(const Results& r) {
   panel.y_log = true;
   panel.x_range = Range{0.0, high};
   add_sides(panel, ensemble.approximate.statistic,
-            ensemble.exact ? &ensemble.exact->statistic : nullptr, equal_edges({0.0, high}, 27));
+            ensemble.exact ? &ensemble.exact->statistic : nullptr, equal_edges({0.0, high}, 22));
   Line expected;
   expected.label = r.parameters.size() == 1 ? "χ²₁" : fmt::format("χ², {} degrees", degrees);
   expected.role = Role::calibrated;
@@ -532,18 +555,18 @@ std::string ensemble_caption(const Results& r) {
   for (std::size_t p = 0; p < r.parameters.size(); ++p) {
     const std::string name = symbol(r.parameters[p].name);
     const double spread = (ensemble.exact ? *ensemble.exact : ensemble.approximate).spreads[p];
-    const auto rounded = [&](double value) { return measurement(value, spread); };
+    const auto with_spread = [&](double value) { return measurement(value, spread); };
     if (ensemble.exact)
       text += fmt::format(
           " Estimates of {} (mean ± standard deviation): learned {}, exact {}; their means differ "
           "by {} standard deviations.",
           name, measurement(ensemble.approximate.means[p], ensemble.approximate.spreads[p]),
-          rounded(ensemble.exact->means[p]), number(std::abs(ensemble.bias[p]), 2));
+          with_spread(ensemble.exact->means[p]), number(std::abs(ensemble.bias[p]), 2));
     else
       text += fmt::format(
           " Estimates of {} (mean ± standard deviation): {}, {} standard deviations from the "
           "simulated value.",
-          name, rounded(ensemble.approximate.means[p]), number(std::abs(ensemble.bias[p]), 2));
+          name, with_spread(ensemble.approximate.means[p]), number(std::abs(ensemble.bias[p]), 2));
   }
   text += fmt::format(
       " −2 log Λ should follow χ²: the Kolmogorov–Smirnov test gives p = {} for the learned "
@@ -576,22 +599,17 @@ std::optional<Figure> test_figure(const Results& r) {
       !any_finite(r.test->alternative_statistics))
     return std::nullopt;
   const auto& test = *r.test;
-  const auto edges = common_edges(test.null_statistics, test.alternative_statistics);
+  const auto edges = common_edges(test.null_statistics, test.alternative_statistics, 1.5);
   Panel panel;
   const auto null = at_point(r, test.config.null);
   const auto alternative = at_point(r, test.config.alternative);
   panel.x_label = fmt::format("Σ log r̂(x; {}, {})", null, alternative);
   panel.y_label = "density";
-  const auto add = [&](const std::vector<double>& values, const std::string& label, Role role) {
-    Histogram histogram;
-    histogram.edges = edges;
-    histogram.values = density(values, edges);
-    histogram.label = label;
-    histogram.role = role;
-    panel.series.emplace_back(std::move(histogram));
-  };
-  add(test.alternative_statistics, alternative, Role::denominator);
-  add(test.null_statistics, null, Role::numerator);
+  panel.series.emplace_back(histogram_of(test.alternative_statistics, edges,
+                                         alternative + " (alternative)", Role::denominator));
+  panel.series.emplace_back(
+      histogram_of(test.null_statistics, edges, null + " (null)", Role::numerator));
+  leave_room(panel);
   panel.series.emplace_back(
       ReferenceLine{Axis::x, test.statistic, "observed", Role::approximate, Dash::solid});
   Figure figure;

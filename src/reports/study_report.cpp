@@ -141,11 +141,11 @@ void add_result(const Results& r, Page& page, Figures& figures) {
   table.numeric[0] = table.numeric[1] = false;
   const auto add = [&](const FitReport& report, std::size_t p, const char* which) {
     std::vector<std::string> row = {
-        symbol(r.parameters[p].name), which, number(report.fit.point[p]),
+        symbol(r.parameters[p].name), which, rounded(report.fit.point[p], report.fit.error(p)),
         number(report.fit.statistical_error(p), 2), number(report.fit.simulation_error(p), 2)};
     for (std::size_t l = 0; l < r.levels.size(); ++l)
       row.push_back(p < report.intervals.size() && l < report.intervals[p].size()
-                        ? interval_words(report.intervals[p][l])
+                        ? interval_words(report.intervals[p][l], report.fit.error(p))
                         : "");
     table.rows.push_back(std::move(row));
   };

@@ -72,7 +72,8 @@ std::string intervals_of(const FitReport& report, std::size_t p) {
   std::string out;
   if (p >= report.intervals.size()) return out;
   for (const auto& interval : report.intervals[p])
-    out += fmt::format("   {} {}", level_words(interval.level), interval_words(interval));
+    out += fmt::format("   {} {}", level_words(interval.level),
+                       interval_words(interval, report.fit.error(p)));
   return out;
 }
 
@@ -91,13 +92,13 @@ void add_fit(const Results& r, const Pen& pen, Lines& lines) {
               pen(ok ? Ink::bold : Ink::red, padded(learned, width)) + intervals_of(r.fit, p));
     if (r.exact_fit) lines.add("exact", padded(exact, width) + intervals_of(*r.exact_fit, p));
     std::vector<std::string> notes;
-    if (const auto& truth = r.parameters[p].truth) notes.push_back("truth " + number(*truth, 6));
-    if (const auto distance = distance_to_exact(r, p))
-      notes.push_back(number(std::abs(*distance), 2) + " σ from the exact estimate");
     if (const double simulation = r.fit.fit.simulation_error(p); simulation > 0.0)
-      notes.push_back(fmt::format("errors: {} statistical, {} simulation",
+      notes.push_back(fmt::format("{} statistical, {} simulation",
                                   number(r.fit.fit.statistical_error(p), 2),
                                   number(simulation, 2)));
+    if (const auto distance = distance_to_exact(r, p))
+      notes.push_back(fmt::format("{:.2f} σ from exact", std::abs(*distance)));
+    if (const auto& truth = r.parameters[p].truth) notes.push_back("truth " + number(*truth, 6));
     std::string text;
     for (const auto& note : notes) text += (text.empty() ? "" : " · ") + note;
     if (!text.empty()) lines.add("", pen(Ink::dim, text));
@@ -171,9 +172,8 @@ std::string summary(const Results& results, bool colour) {
   const Pen pen(colour);
   Lines lines(pen);
   lines.raw(pen(Ink::bold, title_of(results)));
-  lines.raw(
-      pen(Ink::dim, fmt::format("{} from {} · {} · seed {}", count_words(results.events, "event"),
-                                results.data_source, results.classifier, results.seed)));
+  lines.raw(pen(Ink::dim, fmt::format("{} · {} · seed {}", data_words(results, false),
+                                      results.classifier, results.seed)));
   lines.blank();
   add_fit(results, pen, lines);
   add_test(results, lines);

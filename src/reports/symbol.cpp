@@ -54,7 +54,8 @@ std::string point_words(const ParameterSpace& parameters, std::span<const double
                   "one for each parameter");
   std::string out;
   for (std::size_t p = 0; p < point.size(); ++p)
-    out += (p == 0 ? "" : ", ") + symbol(parameters[p].name) + " = " + format_number(point[p], 6);
+    out += (p == 0 ? "" : ", ") + symbol(parameters[p].name) + "\u00a0=\u00a0" +
+           format_number(point[p], 6);
   return out;
 }
 

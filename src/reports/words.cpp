@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "neyman/reports/symbol.hpp"
 #include "neyman/reports/terminal.hpp"
@@ -32,10 +33,20 @@ std::string measurement(double value, double error) {
   return format_measurement(value, error);
 }
 
-std::string interval_words(const Interval& interval) {
+std::string rounded(double value, double error) {
+  if (!(error > 0.0) || !std::isfinite(error) || !std::isfinite(value)) return number(value);
+  const std::string text = format_measurement(value, error);
+  return text.starts_with('(') ? number(value) : text.substr(0, text.find(" ±"));
+}
+
+std::string interval_words(const Interval& interval, double error) {
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return unknown;
-  return format_interval(std::min(interval.low, interval.high),
-                         std::max(interval.low, interval.high));
+  const double low = std::min(interval.low, interval.high);
+  const double high = std::max(interval.low, interval.high);
+  const std::string plain = format_interval(low, high);
+  // Where a power of ten is taken out, it is the same for both ends only there.
+  if (!(error > 0.0) || plain.find("×") != plain.npos) return plain;
+  return fmt::format("[{}, {}]", rounded(low, error), rounded(high, error));
 }
 
 std::string level_words(double level) {
@@ -48,7 +59,8 @@ double binomial_error(double share, std::size_t n) {
 
 std::string share_words(double share, std::size_t n) {
   if (!(share >= 0.0 && share <= 1.0) || n == 0) return unknown;
-  return fmt::format("{:.1f} ± {:.1f}\u00a0%", 100.0 * share, 100.0 * binomial_error(share, n));
+  return fmt::format("{:.1f}\u00a0±\u00a0{:.1f}\u00a0%", 100.0 * share,
+                     100.0 * binomial_error(share, n));
 }
 
 std::string join_words(const std::vector<std::string>& words) {
@@ -88,8 +100,8 @@ std::string answer(const Results& results) {
     std::string part = estimate_words(results, results.fit, p);
     if (p < results.fit.intervals.size() && !results.fit.intervals[p].empty()) {
       const auto& interval = results.fit.intervals[p].front();
-      part +=
-          fmt::format(", {} interval {}", level_words(interval.level), interval_words(interval));
+      part += fmt::format(", {} interval {}", level_words(interval.level),
+                          interval_words(interval, results.fit.fit.error(p)));
     }
     parts.push_back(std::move(part));
   }
@@ -99,14 +111,22 @@ std::string answer(const Results& results) {
   return results.fit.fit.ok() ? text : "The fit did not converge. The best point found is " + text;
 }
 
+std::string data_words(const Results& results, bool code) {
+  const std::string events = count_words(results.events, "event");
+  if (results.data_source.starts_with("simulated")) return events + ' ' + results.data_source;
+  const std::string file = std::filesystem::path(results.data_source).filename().string();
+  return events + " from " + (code ? '`' + file + '`' : file);
+}
+
 std::string test_words(const Results& results) {
   const auto& test = *results.test;
   const auto null = point_words(results.parameters, test.config.null);
   const auto alternative = point_words(results.parameters, test.config.alternative);
   const bool rejected = test.p_value <= test.config.size;
-  std::string text = fmt::format("{} against {}: p = {}, so at the size of {} the data {} {}", null,
-                                 alternative, p_value(test.p_value), percent(test.config.size, 0),
-                                 rejected ? "reject" : "do not reject", null);
+  std::string text =
+      fmt::format("Testing {} against {}: p = {}, so at the size of {} the data {} {}", null,
+                  alternative, p_value(test.p_value), percent(test.config.size, 0),
+                  rejected ? "reject" : "do not reject", null);
   return text + fmt::format("; where {} is true, the test rejects with probability {}.",
                             alternative, percent(test.power));
 }

@@ -15,7 +15,10 @@ std::string number(double value, int digits = 4);
 std::string percent(double fraction, int decimals = 1);
 std::string p_value(double p);
 std::string measurement(double value, double error);
-std::string interval_words(const Interval& interval);
+/// A value to the digits of its error.
+std::string rounded(double value, double error);
+/// "[0.0394, 0.0528]", to the digits of the error that belongs to it.
+std::string interval_words(const Interval& interval, double error = 0.0);
 /// "68.3 %"
 std::string level_words(double level);
 /// "68.0 ± 1.5 %": an observed share of n datasets, with its binomial error.
@@ -34,6 +37,8 @@ std::optional<End> at_bound(const Results& results, const FitReport& report, std
 std::string estimate_words(const Results& results, const FitReport& report, std::size_t parameter);
 /// All parameters, with the first level's intervals, from so many events.
 std::string answer(const Results& results);
+/// "5000 events from `observed.csv`", or "5000 events simulated at the truth".
+std::string data_words(const Results& results, bool code = true);
 /// The test in words: what was tested, the p-value, what follows from it at the test's size.
 std::string test_words(const Results& results);
 /// How far the learned estimate is from the exact one, in exact standard errors; absent
