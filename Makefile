@@ -1,0 +1,58 @@
+# Short names for the usual work. `make` alone lists them.
+#
+# PRESET=debug make test       the same with address and undefined-behaviour sanitizers
+.DEFAULT_GOAL := help
+.PHONY: help setup configure demo test bench lint format docs clean
+
+PRESET ?= release
+BUILD = build/$(PRESET)
+
+# Debian's own programs before others of the same name on the path (Python environments bring a
+# cmake and a ninja). Looked up when used, because `setup` may have just installed them.
+CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
+CTEST = $(shell test -x /usr/bin/ctest && echo /usr/bin/ctest || echo ctest)
+NINJA = $(shell test -x /usr/bin/ninja && echo /usr/bin/ninja || command -v ninja)
+PYTHON = $(shell test -x /usr/bin/python3 && echo /usr/bin/python3 || echo python3)
+
+help:  ## List the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup:  ## Install the Debian packages that are missing
+	@tools/setup build test
+
+configure: setup
+	@$(CMAKE) --preset $(PRESET) -DCMAKE_MAKE_PROGRAM=$(NINJA) --log-level=WARNING >/dev/null
+
+demo: configure  ## Build the command line and run the first example
+	@$(CMAKE) --build $(BUILD) --target neyman_cli
+	@$(BUILD)/cli/neyman run examples/01_mixture/study.toml --out out/demo
+	@echo "The report is in out/demo/report.html"
+	@if [ -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" ] && command -v xdg-open >/dev/null; then \
+	  xdg-open out/demo/report.html >/dev/null 2>&1 || true; fi
+
+test: configure  ## Build everything and run every test
+	@$(CMAKE) --build $(BUILD)
+	@$(CTEST) --preset $(PRESET)
+
+bench:  ## Build and run the benchmarks
+	@tools/setup build test bench
+	@$(CMAKE) --preset bench -DCMAKE_MAKE_PROGRAM=$(NINJA) --log-level=WARNING >/dev/null
+	@$(CMAKE) --build build/bench
+	@for program in build/bench/benchmarks/*/bench_*; do \
+	  if [ -x $$program ]; then echo "== $$program"; $$program || exit 1; fi; done
+	@if [ -x benchmarks/peers/run ]; then benchmarks/peers/run build/bench; fi
+
+lint: configure  ## Check format and names; ALL=1 looks at every file, not only at changed ones
+	@tools/setup lint
+	@$(PYTHON) tools/lint.py --build $(BUILD) $(if $(ALL),--all)
+
+format:  ## Rewrite the sources in the project's format
+	@tools/setup lint
+	@git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+
+docs:  ## Check the links, paths and options of the documentation
+	@tools/setup test
+	@$(PYTHON) tools/check_docs.py
+
+clean:  ## Remove what was built and written
+	rm -rf build out
