@@ -412,20 +412,18 @@ struct Split {
 };
 
 Split split_rows(const TrainingSet& data, double part, std::vector<double>& weights) {
+  std::array<std::vector<std::uint32_t>, 2> sides;
+  for (std::size_t i = 0; i < data.size(); ++i)
+    if (weights[i] > 0.0) sides[data.denominator[i] != 0].push_back(static_cast<std::uint32_t>(i));
   Split split;
-  for (std::uint8_t side : {0, 1}) {
-    std::vector<std::uint32_t> rows, spare;
-    for (std::size_t i = 0; i < data.size(); ++i) {
-      if (weights[i] > 0.0 && (data.denominator[i] != 0) == (side != 0))
-        rows.push_back(static_cast<std::uint32_t>(i));
-    }
-    mlp::shuffle(rows, spare, derive_seed(data.seed, "mlp-hold-out", side), 0);
-    // a side too small to share is not shared
-    auto count = static_cast<std::size_t>(part * static_cast<double>(rows.size()));
-    if (count >= rows.size()) count = rows.size() - 1;
-    split.held_out.insert(split.held_out.end(), rows.begin(), rows.begin() + std::ptrdiff_t(count));
-    std::sort(rows.begin() + std::ptrdiff_t(count), rows.end());
-    split.training.insert(split.training.end(), rows.begin() + std::ptrdiff_t(count), rows.end());
+  std::vector<std::uint32_t> spare;
+  for (std::size_t side = 0; side < 2; ++side) {
+    auto& rows = sides[side];
+    const auto count = static_cast<std::size_t>(part * static_cast<double>(rows.size()));
+    if (count > 0) mlp::shuffle(rows, spare, derive_seed(data.seed, "mlp-hold-out", side), 0);
+    const auto middle = rows.end() - static_cast<std::ptrdiff_t>(count);
+    split.training.insert(split.training.end(), rows.begin(), middle);
+    split.held_out.insert(split.held_out.end(), middle, rows.end());
   }
   for (auto* rows : {&split.training, &split.held_out}) {
     std::array<double, 2> sum{};

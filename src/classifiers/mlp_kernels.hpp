@@ -71,6 +71,7 @@ struct Inputs {
   const double* scale;  ///< in_pad values, 0 in the padding
 };
 
+/// p −= rate · m / √(v / (1 − β2^t) + ε²): ε stands inside the root.
 struct AdamStep {
   float learning_rate;  ///< with the bias correction of the first moment
   float beta1, beta2;

@@ -49,15 +49,40 @@ NEYMAN_INLINE void store(float* to, T value) {
 }
 template <class T>
 NEYMAN_INLINE T splat(float value) {
-  return T{} + value;
+  return value - T{};  // and not T{} + value, which would turn -0 into 0
 }
+/// The first unit of a vector; free, where a second broadcast would cost.
+NEYMAN_INLINE Unit first_unit(Vector v) {
+#if defined(__AVX512F__)
+  return (Unit)_mm512_castps512_ps256((__m512)v);
+#else
+  (void)v;
+  return Unit{};
+#endif
+}
+/// a > b ? a : b in one instruction where the compiler, mindful of NaN, takes two.
 template <class T>
 NEYMAN_INLINE T larger(T a, T b) {
+#if defined(__AVX512F__)
+  if constexpr (lanes_of<T> == 16) return (T)_mm512_max_ps((__m512)a, (__m512)b);
+#endif
+#if defined(__AVX__)
+  if constexpr (lanes_of<T> == 8) return (T)_mm256_max_ps((__m256)a, (__m256)b);
+#endif
+#if defined(__SSE2__)
+  if constexpr (lanes_of<T> == 4) return (T)_mm_max_ps((__m128)a, (__m128)b);
+#endif
   return a > b ? a : b;
 }
+/// x moved into ±limit.
 template <class T>
-NEYMAN_INLINE T smaller(T a, T b) {
-  return a < b ? a : b;
+NEYMAN_INLINE T clamp(T x, float limit) {
+#if defined(__AVX512DQ__)
+  // the smaller of two absolute values, with the sign of x
+  if constexpr (lanes_of<T> == 16)
+    return (T)_mm512_range_ps((__m512)x, _mm512_set1_ps(limit), 0b0010);
+#endif
+  return -larger(-larger(x, splat<T>(-limit)), splat<T>(-limit));
 }
 
 /// 1/x to about 1e-7 for 1e-37 < x < 1e37: an estimate and a step of Newton are cheaper than the
@@ -81,7 +106,7 @@ NEYMAN_INLINE VectorOf<16>::type reciprocal(VectorOf<16>::type x) {
 /// exp(x), x in [-87, 87] after clamping: x = n log 2 + r, a polynomial in r, 2^n in the exponent.
 template <class T>
 NEYMAN_INLINE T exponential(T x) {
-  x = larger(smaller(x, splat<T>(87.0f)), splat<T>(-87.0f));
+  x = clamp(x, 87.0f);
   constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const T shifted = x * 1.44269504f + to_integer;
   const T n = shifted - to_integer;
@@ -98,7 +123,7 @@ NEYMAN_INLINE T exponential(T x) {
 /// tanh(x) as x P(x²)/Q(x²), a minimax fit of the relative error on |x| < 8.1; 1 beyond.
 template <class T>
 NEYMAN_INLINE T hyperbolic_tangent(T x) {
-  x = larger(smaller(x, splat<T>(8.1f)), splat<T>(-8.1f));
+  x = clamp(x, 8.1f);
   const T u = x * x;
   T p = u * 1.132542189e-5f + 2.941535439e-3f;
   p = p * u + 1.291684699e-1f;
@@ -108,6 +133,24 @@ NEYMAN_INLINE T hyperbolic_tangent(T x) {
   q = q * u + 4.625005057e-1f;
   q = q * u + 1.0f;
   return x * p * reciprocal(q);
+}
+
+/// 1 / (1 + exp(−x)).
+template <class T>
+NEYMAN_INLINE T sigmoid(T x) {
+#if defined(__AVX512DQ__)
+  // 2^t with t = −x log₂e = ⌊t⌋ + f: the set has instructions for f and for the product with 2^⌊t⌋
+  const __m512 t = _mm512_min_ps((__m512)(x * -1.44269504f), _mm512_set1_ps(120.0f));
+  const T f = (T)_mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF);
+  T p = f * 1.877576657e-3f + 8.989340134e-3f;
+  p = p * f + 5.582631802e-2f;
+  p = p * f + 2.401536171e-1f;
+  p = p * f + 6.931530732e-1f;
+  p = p * f + 9.999999251e-1f;
+  return reciprocal(1.0f + (T)_mm512_scalef_ps((__m512)p, t));
+#else
+  return reciprocal(1.0f + exponential(-x));
+#endif
 }
 
 /// log(1 + e) for e in [0, 1].
@@ -140,6 +183,33 @@ struct Product {
   float* column_sums;       ///< times_*: Σ over rows of what was written is added here, or null
 };
 
+/// What is written for a sum where `c` holds the activation and `d` its derivative.
+template <Finish finish, class T>
+NEYMAN_INLINE T finished(T sum, const float* c, const float* d) {
+  if constexpr (finish == Finish::relu) return larger(sum, T{});
+  if constexpr (finish == Finish::times_relu) return load<T>(c) > 0.0f ? sum : T{};
+  if constexpr (finish == Finish::times_tanh) return sum * (1.0f - load<T>(c) * load<T>(c));
+  if constexpr (finish == Finish::times_silu) return sum * load<T>(d);
+  return sum;
+}
+
+/// Calls `work` with the finish as a constant of the compiler.
+template <class Work>
+NEYMAN_INLINE void with_finish(Finish finish, Work&& work) {
+  switch (finish) {
+    case Finish::plain:
+      return work.template operator()<Finish::plain>();
+    case Finish::relu:
+      return work.template operator()<Finish::relu>();
+    case Finish::times_relu:
+      return work.template operator()<Finish::times_relu>();
+    case Finish::times_tanh:
+      return work.template operator()<Finish::times_tanh>();
+    case Finish::times_silu:
+      return work.template operator()<Finish::times_silu>();
+  }
+}
+
 /// Finishes and writes column `v` of a block of sums to column `at` of the rows from `row`.
 template <Finish finish, class T, std::size_t columns>
 NEYMAN_INLINE void finish_column(const T (&sums)[block_rows][columns], std::size_t v,
@@ -147,19 +217,10 @@ NEYMAN_INLINE void finish_column(const T (&sums)[block_rows][columns], std::size
   T total{};
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < block_rows; ++r) {
-    float* c = w.c + (row + r) * w.ldc + at;
-    T value = sums[r][v];
-    if constexpr (finish == Finish::relu) value = larger(value, T{});
-    if constexpr (finish == Finish::times_relu) value = load<T>(c) > 0.0f ? value : T{};
-    if constexpr (finish == Finish::times_tanh) {
-      const T a = load<T>(c);
-      value *= 1.0f - a * a;
-    }
-    if constexpr (finish == Finish::times_silu) {
-      value *= load<T>(w.derivative + (row + r) * w.ldc + at);
-    }
+    const std::size_t place = (row + r) * w.ldc + at;
+    const T value = finished<finish>(sums[r][v], w.c + place, w.derivative + place);
     total += value;
-    store(c, value);
+    store(w.c + place, value);
   }
   if (finish >= Finish::times_relu && w.column_sums) {
     store(w.column_sums + at, load<T>(w.column_sums + at) + total);
@@ -183,6 +244,7 @@ void product_strip(const Product& w, std::size_t column) {
     }
     const float* a = w.a + row * w.lda;
     const float* b = w.b + column;
+#pragma GCC unroll 4
     for (std::size_t k = 0; k < w.depth; ++k, ++a, b += w.ldb) {
       Vector bv[full];
       Unit bh{};
@@ -191,34 +253,19 @@ void product_strip(const Product& w, std::size_t column) {
       if constexpr (half) bh = load<Unit>(b + vectors * lanes);
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < block_rows; ++r) {
-        const float s = a[r * w.lda];
+        const Vector s = splat<Vector>(a[r * w.lda]);
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v) sums[r][v] += s * bv[v];
-        if constexpr (half) rest[r][0] += s * bh;
+        if constexpr (half) rest[r][0] += first_unit(s) * bh;
       }
     }
-    const auto finish = [&]<Finish f>() __attribute__((always_inline)) {
+    with_finish(
+        w.finish, [&]<Finish finish>() __attribute__((always_inline)) {
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) finish_column<f>(sums, v, w, row, column + v * lanes);
-      if constexpr (half) finish_column<f>(rest, 0, w, row, column + vectors * lanes);
-    };
-    switch (w.finish) {
-      case Finish::plain:
-        finish.template operator()<Finish::plain>();
-        break;
-      case Finish::relu:
-        finish.template operator()<Finish::relu>();
-        break;
-      case Finish::times_relu:
-        finish.template operator()<Finish::times_relu>();
-        break;
-      case Finish::times_tanh:
-        finish.template operator()<Finish::times_tanh>();
-        break;
-      case Finish::times_silu:
-        finish.template operator()<Finish::times_silu>();
-        break;
-    }
+          for (int v = 0; v < vectors; ++v)
+            finish_column<finish>(sums, v, w, row, column + v * lanes);
+          if constexpr (half) finish_column<finish>(rest, 0, w, row, column + vectors * lanes);
+        });
   }
 }
 
@@ -246,6 +293,7 @@ NEYMAN_INLINE void outer_block(const Outer& w, std::size_t column, std::size_t i
   }
   const float* a = w.a + input;
   const float* d = w.d + column;
+#pragma GCC unroll 4
   for (std::size_t row = 0; row < w.rows; ++row, a += w.lda, d += w.ldd) {
     Vector dv[full];
     Unit dh{};
@@ -254,9 +302,10 @@ NEYMAN_INLINE void outer_block(const Outer& w, std::size_t column, std::size_t i
     if constexpr (half) dh = load<Unit>(d + vectors * lanes);
 #pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
+      const Vector s = splat<Vector>(a[i]);
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) sums[i][v] += a[i] * dv[v];
-      if constexpr (half) rest[i] += a[i] * dh;
+      for (int v = 0; v < vectors; ++v) sums[i][v] += s * dv[v];
+      if constexpr (half) rest[i] += first_unit(s) * dh;
     }
   }
 #pragma GCC unroll 8
@@ -348,14 +397,14 @@ void apply_tanh(float* values, std::size_t count) {
     store(values + i, hyperbolic_tangent(load<Vector>(values + i)));
 }
 
-/// Values become z σ(z); `derivative` gets σ + z σ (1 − σ).
+/// Values become z σ(z); `derivative`, unless null, gets σ + z σ (1 − σ).
 void apply_silu(float* values, float* derivative, std::size_t count) {
   for (std::size_t i = 0; i < count; i += lanes) {
     const Vector z = load<Vector>(values + i);
-    const Vector s = reciprocal(1.0f + exponential(-z));
+    const Vector s = sigmoid(z);
     const Vector a = z * s;
     store(values + i, a);
-    store(derivative + i, a + s * (1.0f - a));
+    if (derivative) store(derivative + i, a + s * (1.0f - a));
   }
 }
 
@@ -365,7 +414,9 @@ struct Pass {
   const Shape& shape;
   const float* parameters;
   float* scratch;
-  std::size_t rows;  ///< a multiple of `unit`
+  std::size_t rows;                ///< a multiple of `unit`
+  const Rows* upcoming = nullptr;  ///< rows to ask for, a tile from `next` on
+  std::size_t next = 0;
 
   float* inputs(std::size_t layer) const { return scratch + shape.layers[layer].values; }
   float* derivatives(std::size_t layer) const { return inputs(layer) + shape.values; }
@@ -374,7 +425,8 @@ struct Pass {
   float* weights() const { return factors() + tile; }
   const Layer& output() const { return shape.layers[shape.count - 1]; }
 
-  void forward() const {
+  /// `derivatives` are needed only by a backward pass.
+  void forward(bool with_derivatives) const {
     for (std::size_t l = 0; l + 1 < shape.count; ++l) {
       const Layer& layer = shape.layers[l];
       const bool relu = shape.activation == Activation::relu;
@@ -389,7 +441,8 @@ struct Pass {
       const std::size_t count = rows * layer.out_pad;
       if (shape.activation == Activation::tanh) apply_tanh(inputs(l + 1), count);
       if (shape.activation == Activation::silu)
-        apply_silu(inputs(l + 1), derivatives(l + 1), count);
+        apply_silu(inputs(l + 1), with_derivatives ? derivatives(l + 1) : nullptr, count);
+      fetch_ahead(l);
     }
     output_logits();
   }
@@ -455,14 +508,17 @@ struct Pass {
     return static_cast<double>(sum);
   }
 
-  Finish derivative_finish() const {
+  /// The derivative that a gradient at the inputs of `layer` takes on; the first layer's inputs
+  /// are the data.
+  Finish derivative_finish(std::size_t layer) const {
+    if (layer == 0) return Finish::plain;
     if (shape.activation == Activation::relu) return Finish::times_relu;
     return shape.activation == Activation::tanh ? Finish::times_tanh : Finish::times_silu;
   }
 
   /// The inputs of the output layer become ∂/∂z of the layer below; with a gradient, adds to the
   /// output layer's weights and to the biases below.
-  template <class T>
+  template <Finish finish, class T>
   NEYMAN_INLINE void output_columns(std::size_t column, float* gradient,
                                     float* bias_gradient) const {
     const Layer& layer = output();
@@ -470,28 +526,23 @@ struct Pass {
     float* a = inputs(shape.count - 1) + column;
     const float* d = derivatives(shape.count - 1) + column;
     const float* factor = factors();
-    T weight_sum{}, bias_sum{};
-    for (std::size_t row = 0; row < rows; ++row, a += layer.in_pad, d += layer.in_pad) {
-      const T value = load<T>(a);
-      weight_sum += factor[row] * value;
-      T below = factor[row] * w;
-      if (shape.count > 1) {
-        if (shape.activation == Activation::relu) {
-          below = value > 0.0f ? below : T{};
-        } else if (shape.activation == Activation::tanh) {
-          below *= 1.0f - value * value;
-        } else {
-          below *= load<T>(d);
-        }
+    // two chains of sums each, so that the latency of one hides behind the other
+    T weight_sums[2] = {}, bias_sums[2] = {};
+    for (std::size_t row = 0; row < rows; row += 2) {
+#pragma GCC unroll 2
+      for (std::size_t k = 0; k < 2; ++k, a += layer.in_pad, d += layer.in_pad) {
+        const T value = load<T>(a);
+        weight_sums[k] += factor[row + k] * value;
+        const T below = finished<finish>(factor[row + k] * w, a, d);
+        bias_sums[k] += below;
+        store(a, below);
       }
-      bias_sum += below;
-      store(a, below);
     }
     if (gradient) {
       float* g = gradient + layer.parameters + column;
-      store(g, load<T>(g) + weight_sum);
+      store(g, load<T>(g) + weight_sums[0] + weight_sums[1]);
     }
-    if (bias_gradient) store(bias_gradient, load<T>(bias_gradient) + bias_sum);
+    if (bias_gradient) store(bias_gradient, load<T>(bias_gradient) + bias_sums[0] + bias_sums[1]);
   }
 
   /// Where the biases of hidden layer `l` start in its panel p.
@@ -514,13 +565,15 @@ struct Pass {
       const auto bias_at = [&](std::size_t c) {
         return biases ? biases + (c - columns.begin) : nullptr;
       };
-      std::size_t c = columns.begin;
-      if constexpr (lanes > unit) {
-        for (; c + lanes <= columns.begin + columns.width; c += lanes)
-          output_columns<Vector>(c, gradient, bias_at(c));
-      }
-      for (; c < columns.begin + columns.width; c += unit)
-        output_columns<Unit>(c, gradient, bias_at(c));
+      with_finish(derivative_finish(last), [&]<Finish finish>() {
+        std::size_t c = columns.begin;
+        const std::size_t end = columns.begin + columns.width;
+        if constexpr (lanes > unit) {
+          for (; c + lanes <= end; c += lanes)
+            output_columns<finish, Vector>(c, gradient, bias_at(c));
+        }
+        for (; c < end; c += unit) output_columns<finish, Unit>(c, gradient, bias_at(c));
+      });
     }
   }
 
@@ -533,7 +586,7 @@ struct Pass {
       float* sums = gradient && l > 0 ? gradient + bias_offset(l - 1, columns) : nullptr;
       product({inputs(l + 1), layer.out_pad, rows, layer.out,
                transposed + layer.transposed + layer.out * columns.begin, columns.width, nullptr,
-               inputs(l) + columns.begin, layer.in_pad, l > 0 ? derivative_finish() : Finish::plain,
+               inputs(l) + columns.begin, layer.in_pad, derivative_finish(l),
                derivatives(l) + columns.begin, sums},
               columns.width);
     }
@@ -554,18 +607,29 @@ struct Pass {
     for (std::size_t l = shape.count - 1; l-- > 0;) {
       layer_gradient(l, gradient);
       if (l > 0) layer_backward(l, transposed, gradient);
+      fetch_ahead(shape.count - 1 + l);
+    }
+  }
+
+  /// Asks for a part of the rows of the tile after the next. They lie anywhere, so they come from
+  /// memory; a few at a time between the layers, they come while the arithmetic goes on. (Inlined,
+  /// because a function that only prefetches has no effect that GCC knows of, and calls of it
+  /// vanish.)
+  NEYMAN_INLINE void fetch_ahead(std::size_t phase) const {
+    if (!upcoming) return;
+    const std::size_t phases = 2 * (shape.count - 1), known = upcoming->count + upcoming->ahead;
+    std::size_t begin = next + tile * phase / phases, end = next + tile * (phase + 1) / phases;
+    end = end < known ? end : known;
+    for (; begin < end; ++begin) {
+      const float* row = upcoming->data + upcoming->order[begin] * upcoming->stride;
+      for (std::size_t c = 0; c < upcoming->stride; c += 16) __builtin_prefetch(row + c);
     }
   }
 
   /// Brings `count` rows from anywhere into the tile; the rows that fill it up weigh nothing.
   void gather(const Rows& data, std::size_t begin, std::size_t count) const {
     const std::size_t width = shape.layers[0].in_pad;
-    const std::size_t known = data.count + data.ahead;
     for (std::size_t r = 0; r < count; ++r) {
-      if (begin + r + tile < known) {
-        const float* next = data.data + data.order[begin + r + tile] * data.stride;
-        for (std::size_t c = 0; c < data.stride; c += 16) __builtin_prefetch(next + c);
-      }
       const float* from = data.data + data.order[begin + r] * data.stride;
       float* to = inputs(0) + r * width;
       for (std::size_t c = 0; c < width; c += unit) store(to + c, load<Unit>(from + c));
@@ -623,9 +687,9 @@ double accumulate(const Shape& shape, Loss loss, const float* parameters, const 
   double total = 0.0;
   for (std::size_t begin = 0; begin < data.count; begin += tile) {
     const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
-    const Pass pass{shape, parameters, scratch, padded_rows(count)};
+    const Pass pass{shape, parameters, scratch, padded_rows(count), &data, begin + count + tile};
     pass.gather(data, begin, count);
-    pass.forward();
+    pass.forward(gradient != nullptr);
     total += pass.loss(loss, scale);
     if (gradient) pass.backward(transposed, gradient);
   }
@@ -691,16 +755,49 @@ void transpose(const Shape& shape, const float* parameters, float* transposed) {
     transpose_layer(shape.layers[l], parameters, transposed);
 }
 
-void adam_range(const AdamStep& step, std::size_t count, float decay, float l2, float* __restrict p,
-                float* __restrict g, float* __restrict m, float* __restrict v) {
-  const float beta1 = step.beta1, beta2 = step.beta2;
-  for (std::size_t i = 0; i < count; ++i) {
-    const float slope = g[i] + l2 * p[i];
-    g[i] = 0.0f;
-    m[i] = beta1 * m[i] + (1.0f - beta1) * slope;
-    v[i] = beta2 * v[i] + (1.0f - beta2) * slope * slope;
-    const float size = __builtin_sqrtf(v[i] * step.second_scale) + step.epsilon;
-    p[i] -= step.learning_rate * m[i] / size + decay * p[i];
+/// 1/√x to about 1e-7 for 1e-30 < x < 1e30.
+template <class T>
+NEYMAN_INLINE T reciprocal_root(T x) {
+#if defined(__AVX512VL__)
+  T r;
+  if constexpr (lanes_of<T> == 16) {
+    r = (T)_mm512_rsqrt14_ps((__m512)x);
+  } else {
+    r = (T)_mm256_rsqrt14_ps((__m256)x);
+  }
+  return r + r * (0.5f - 0.5f * x * r * r);
+#else
+  T root;
+  for (std::size_t i = 0; i < lanes_of<T>; ++i) root[i] = __builtin_sqrtf(x[i]);
+  return 1.0f / root;
+#endif
+}
+
+/// What moves the parameters at one place.
+struct Moving {
+  float *parameters, *gradient, *first, *second;
+};
+
+template <class T>
+NEYMAN_INLINE void adam_vector(const AdamStep& step, float decay, float l2, const Moving& at,
+                               std::size_t i) {
+  const T p = load<T>(at.parameters + i);
+  const T g = load<T>(at.gradient + i) + l2 * p;
+  const T m = step.beta1 * load<T>(at.first + i) + (1.0f - step.beta1) * g;
+  const T v = step.beta2 * load<T>(at.second + i) + (1.0f - step.beta2) * g * g;
+  const T size = reciprocal_root(v * step.second_scale + step.epsilon * step.epsilon);
+  store(at.parameters + i, p - decay * p - step.learning_rate * m * size);
+  store(at.first + i, m);
+  store(at.second + i, v);
+  store(at.gradient + i, T{});
+}
+
+// by value: what the loop writes cannot be these
+void adam_range(const AdamStep step, std::size_t count, float decay, float l2, const Moving at) {
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) adam_vector<Vector>(step, decay, l2, at, i);
+  if constexpr (lanes > unit) {
+    if (i < count) adam_vector<Unit>(step, decay, l2, at, i);
   }
 }
 
@@ -709,7 +806,7 @@ void adam(const Shape& shape, const AdamStep& step, float* parameters, float* tr
           float* gradient, float* first, float* second) {
   const auto update = [&](std::size_t at, std::size_t count, bool weights) {
     adam_range(step, count, weights ? step.weight_decay : 0.0f, weights ? step.l2 : 0.0f,
-               parameters + at, gradient + at, first + at, second + at);
+               {parameters + at, gradient + at, first + at, second + at});
   };
   for (std::size_t l = 0; l + 1 < shape.count; ++l) {
     const Layer& layer = shape.layers[l];
@@ -733,7 +830,7 @@ bool score(const Shape& shape, const float* parameters, const Inputs& data, doub
     const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
     const Pass pass{shape, parameters, scratch, padded_rows(count)};
     finite &= pass.standardise(data, begin, count);
-    pass.forward();
+    pass.forward(false);
     for (std::size_t r = 0; r < count; ++r)
       logits[begin + r] = static_cast<double>(pass.logits()[r]);
   }
@@ -748,7 +845,7 @@ bool input_gradient(const Shape& shape, const float* parameters, const float* tr
     const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
     const Pass pass{shape, parameters, scratch, padded_rows(count)};
     finite &= pass.standardise(data, begin, count);
-    pass.forward();
+    pass.forward(true);
     for (std::size_t r = 0; r < pass.rows; ++r) pass.factors()[r] = 1.0f;
     pass.output_backward(nullptr);
     for (std::size_t l = shape.count - 1; l-- > 0;) pass.layer_backward(l, transposed, nullptr);

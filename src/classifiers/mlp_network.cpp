@@ -6,6 +6,10 @@
 #include <cstring>
 #include <string>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/random.hpp"
@@ -33,10 +37,15 @@ bool runs(const Kernels& kernels) {
 
 }  // namespace
 
-Buffer::Buffer(std::size_t size)
-    : data_(static_cast<float*>(
-          ::operator new[](std::max<std::size_t>(size, 1) * sizeof(float), std::align_val_t{64}))),
-      size_(size) {
+Buffer::Buffer(std::size_t size) : size_(size) {
+  constexpr std::size_t huge_page = std::size_t{1} << 21;
+  const std::size_t bytes = std::max<std::size_t>(size, 1) * sizeof(float);
+  const bool large = bytes >= 2 * huge_page;
+  const std::align_val_t alignment{large ? huge_page : 64};
+  data_ = {static_cast<float*>(::operator new[](bytes, alignment)), Free{alignment}};
+#if defined(__linux__)
+  if (large) madvise(data_.get(), bytes, MADV_HUGEPAGE);  // only advice: failure changes nothing
+#endif
   std::fill_n(data_.get(), size, 0.0f);
 }
 
@@ -125,20 +134,56 @@ const Kernels& kernels() {
   fail_argument("mlp", "NEYMAN_ISA", wanted, "one of " + names + " on this machine");
 }
 
+namespace {
+
+/// Sixteen random bits at a time.
+class ShortDraws {
+ public:
+  explicit ShortDraws(RandomStream& random) : random_(random) {}
+
+  /// Uniform in {0, …, n − 1}, n <= 65536: the high half of a product, and the draws that would
+  /// make some values more likely refused (Lemire).
+  std::uint32_t below(std::uint32_t n) {
+    std::uint32_t product = next() * n;
+    if ((product & 0xffffu) < n) {
+      const std::uint32_t uneven = 65536u % n;
+      while ((product & 0xffffu) < uneven) product = next() * n;
+    }
+    return product >> 16;
+  }
+
+ private:
+  std::uint32_t next() {
+    if (left_ == 0) {
+      bits_ = random_.bits();
+      left_ = 4;
+    }
+    --left_;
+    const auto draw = static_cast<std::uint32_t>(bits_ & 0xffffu);
+    bits_ >>= 16;
+    return draw;
+  }
+
+  RandomStream& random_;
+  std::uint64_t bits_ = 0;
+  unsigned left_ = 0;
+};
+
+}  // namespace
+
 void shuffle(std::vector<std::uint32_t>& order, std::vector<std::uint32_t>& spare,
              std::uint64_t seed, std::uint64_t epoch) {
-  constexpr std::size_t part_size = 4096;
+  constexpr std::size_t small = 65536;
   RandomStream random(seed, "mlp-shuffle", epoch);
+  ShortDraws draws(random);
   const auto shuffle_part = [&](std::uint32_t* first, std::size_t count) {
-    std::uint64_t bits = 0;
     for (std::size_t i = count; i > 1; --i) {
-      bits = i % 2 == count % 2 ? random.bits() : bits >> 32;
-      // the product's high half is uniform in [0, i) to 2^-32 i
-      const std::size_t j = ((bits & 0xffffffffu) * i) >> 32;
+      const std::size_t j =
+          i <= small ? draws.below(static_cast<std::uint32_t>(i)) : random.below(i);
       std::swap(first[i - 1], first[j]);
     }
   };
-  if (order.size() <= part_size) return shuffle_part(order.data(), order.size());
+  if (order.size() <= small) return shuffle_part(order.data(), order.size());
 
   constexpr std::size_t parts = 256;
   spare.resize(order.size());

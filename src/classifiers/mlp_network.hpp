@@ -12,7 +12,8 @@
 
 namespace neyman::mlp {
 
-/// Zeroed floats that start on a cache line.
+/// Zeroed floats that start on a cache line; a large buffer asks for huge pages, because its rows
+/// are read in random order.
 class Buffer {
  public:
   Buffer() = default;
@@ -24,9 +25,10 @@ class Buffer {
 
  private:
   struct Free {
-    void operator()(float* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
+    std::align_val_t alignment;
+    void operator()(float* memory) const { ::operator delete[](memory, alignment); }
   };
-  std::unique_ptr<float[], Free> data_;
+  std::unique_ptr<float[], Free> data_{nullptr, Free{std::align_val_t{64}}};
   std::size_t size_ = 0;
 };
 
