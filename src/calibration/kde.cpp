@@ -20,12 +20,14 @@ using namespace calibration;
 namespace {
 
 constexpr std::size_t grid_points = 1024;
-constexpr double kernel_reach = 5.0;     // in bandwidths
-constexpr double smallest_width = 1.0;   // in steps of the grid
-constexpr double bandwidth_ratio = 1.3;  // of neighbouring candidates
-constexpr std::size_t candidates = 20;
+constexpr double kernel_reach = 5.0;    // in bandwidths
+constexpr double smallest_width = 1.0;  // in steps of the grid
+// Bandwidths to choose from, relative to Silverman's. Much smaller ones would see the prior only
+// when an event is left out, and the event only when it is not.
+constexpr double smallest_candidate = 0.5, candidate_ratio = 1.25;
+constexpr std::size_t candidates = 11;
 
-const std::vector<std::string> bandwidth_names = {"likelihood", "silverman"};
+const std::vector<std::string> bandwidth_names = {"silverman", "likelihood"};
 
 double to_t(double logit, double centre, double scale) {
   return std::asinh((logit - centre) / scale);
@@ -125,16 +127,6 @@ double leave_one_out(const Grid& grid, const Line& line, double width_in_steps) 
   return sum;
 }
 
-double choose_by_likelihood(const Grid& grid, const Line& line) {
-  std::vector<double> values(candidates);
-  parallel_tasks(candidates, [&](std::size_t i) {
-    const double width = smallest_width * std::pow(bandwidth_ratio, static_cast<double>(i));
-    values[i] = leave_one_out(grid, line, width);
-  });
-  const auto best = std::max_element(values.begin(), values.end()) - values.begin();
-  return smallest_width * std::pow(bandwidth_ratio, static_cast<double>(best));
-}
-
 // Silverman's rule of one side, in steps of the grid.
 double silverman(const std::vector<double>& counts, double total) {
   double mean = 0.0, square = 0.0, below = 0.0, quarter = 0.0, three_quarters = 0.0;
@@ -149,6 +141,17 @@ double silverman(const std::vector<double>& counts, double total) {
   const double sd = std::sqrt(std::max(square - mean * mean, 0.0));
   const double iqr = (three_quarters - quarter) / 1.34;
   return 0.9 * (iqr > 0.0 ? std::min(sd, iqr) : sd) * std::pow(std::max(total, 1.0), -0.2);
+}
+
+double choose_by_likelihood(const Grid& grid, const Line& line, double rule) {
+  std::vector<double> widths(candidates), values(candidates);
+  parallel_tasks(candidates, [&](std::size_t i) {
+    const double factor = smallest_candidate * std::pow(candidate_ratio, static_cast<double>(i));
+    widths[i] = std::max(rule * factor, smallest_width);
+    values[i] = leave_one_out(grid, line, widths[i]);
+  });
+  const auto best = std::max_element(values.begin(), values.end()) - values.begin();
+  return widths[static_cast<std::size_t>(best)];
 }
 
 }  // namespace
@@ -198,10 +201,9 @@ void KdeCalibrator::fit(const CalibrationSet& data) {
     grid.logits.push_back(std::clamp(from_t(t, centre_, scale_), low_, high_));
   }
 
-  double width = config_.bandwidth == Bandwidth::likelihood
-                     ? choose_by_likelihood(grid, line)
-                     : std::min(silverman(grid.numerator, grid.numerator_total),
-                                silverman(grid.denominator, grid.denominator_total));
+  double width = std::min(silverman(grid.numerator, grid.numerator_total),
+                          silverman(grid.denominator, grid.denominator_total));
+  if (config_.bandwidth == Bandwidth::likelihood) width = choose_by_likelihood(grid, line, width);
   width = std::clamp(width * config_.adjust, smallest_width, static_cast<double>(grid_points));
   width_ = width * step_;
   values_.clear();

@@ -47,7 +47,7 @@ std::vector<Variant> variants() {
                    {"interpolate", flag(false)}}});
   list.push_back(
       {"histogram_blocks", {{"kind", text("histogram")}, {"edges", text("bayesian-blocks")}}});
-  list.push_back({"kde_silverman", {{"kind", text("kde")}, {"bandwidth", text("silverman")}}});
+  list.push_back({"kde_likelihood", {{"kind", text("kde")}, {"bandwidth", text("likelihood")}}});
   list.push_back({"isotonic_steps", {{"kind", text("isotonic")}, {"interpolate", flag(false)}}});
   list.push_back({"smooth_free", {{"kind", text("smooth")}, {"monotone", flag(false)}}});
   list.push_back({"smooth_100", {{"kind", text("smooth")}, {"knots", integer(100)}}});

@@ -13,55 +13,56 @@ namespace {
 
 using namespace testing;
 
-TEST(Kde, EqualsTheSumOverAllEvents) {
-  // In t = asinh((z − c)/s) with the calibrator's own bandwidth, event by event.
-  const Scores scores = draw_scores(1, 4000, 1.0);
-  KdeCalibrator calibrator;
-  calibrator.fit(scores.set());
+// The ratio event by event, in t = asinh((z − c)/s) with the calibrator's own bandwidth, each event
+// with its images beyond both ends.
+double sum_over_events(const Scores& scores, const KdeCalibrator& calibrator, double z) {
+  const double n = static_cast<double>(scores.numerator.size());
   double mean = 0.0, square = 0.0;
-  for (const auto* side : {&scores.numerator, &scores.denominator}) {
-    for (const double z : *side) mean += z / 8000.0;
-  }
-  for (const auto* side : {&scores.numerator, &scores.denominator}) {
-    for (const double z : *side) square += (z - mean) * (z - mean) / 8000.0;
-  }
-  const double scale = std::sqrt(square), h = calibrator.bandwidth();
-  const auto t = [&](double z) { return std::asinh((z - mean) / scale); };
-  const auto density = [&](const std::vector<double>& side, double z) {
+  const auto for_all = [&](const auto& action) {
+    for (const double event : scores.numerator) action(event);
+    for (const double event : scores.denominator) action(event);
+  };
+  for_all([&](double event) { mean += event / (2.0 * n); });
+  for_all([&](double event) { square += (event - mean) * (event - mean) / (2.0 * n); });
+  const auto t = [&](double x) { return std::asinh((x - mean) / std::sqrt(square)); };
+  const double low = t(calibrator.low()), high = t(calibrator.high());
+  const auto density = [&](const std::vector<double>& side) {
     double sum = 0.0;
     for (const double event : side) {
-      const double d = (t(z) - t(event)) / h;
-      sum += std::exp(-0.5 * d * d);
+      for (const double image : {t(event), 2.0 * low - t(event), 2.0 * high - t(event)}) {
+        const double d = (t(z) - image) / calibrator.bandwidth();
+        sum += std::exp(-0.5 * d * d);
+      }
     }
     return sum;
   };
-  for (const double z : {-1.0, -0.3, 0.0, 0.4, 1.1}) {
-    const double expected =
-        std::log(density(scores.numerator, z)) - std::log(density(scores.denominator, z));
-    // Binning, and two events of prior among a thousand.
-    EXPECT_NEAR(calibrator.log_ratios(Logits{z})[0], expected, 5e-3) << z;
+  return std::log(density(scores.numerator)) - std::log(density(scores.denominator));
+}
+
+TEST(Kde, EqualsTheSumOverAllEvents) {
+  // Uniform scores with a tilt, dense up to the ends, so that the images count there.
+  RandomStream random(1, "kde");
+  Scores scores;
+  for (int i = 0; i < 20000; ++i) {
+    scores.numerator.push_back(2.0 * std::sqrt(random.uniform()) - 1.0);
+    scores.denominator.push_back(2.0 * random.uniform() - 1.0);
+  }
+  KdeCalibrator calibrator;
+  calibrator.fit(scores.set());
+  for (const double z : {calibrator.low() + 0.02, -0.5, 0.0, 0.4, calibrator.high()}) {
+    // Binning, and two events of prior among some hundred.
+    EXPECT_NEAR(calibrator.log_ratios(Logits{z})[0], sum_over_events(scores, calibrator, z), 0.02)
+        << z;
   }
 }
 
 TEST(Kde, FindsTheExactRatio) {
   const Scores scores = draw_scores(2, 100000, 1.0);
-  KdeCalibrator by_likelihood, by_rule({KdeCalibrator::Bandwidth::silverman, 1.0});
+  KdeCalibrator by_likelihood({KdeCalibrator::Bandwidth::likelihood, 1.0}), by_rule;
   by_likelihood.fit(scores.set());
   by_rule.fit(scores.set());
   EXPECT_LT(deviation(by_likelihood, logit_grid(0.8)).mean, 0.04);
   EXPECT_LT(deviation(by_rule, logit_grid(0.8)).mean, 0.06);
-}
-
-TEST(Kde, NoProbabilityLeaksAtAnEdge) {
-  // Scores clipped at ±1, with events piled up there: the ratio at the edge is that of the pile.
-  const auto clip = [](double t) { return std::clamp(t, -1.0, 1.0); };
-  const Scores scores = draw_scores(3, 50000, 1.0, clip);
-  KdeCalibrator calibrator;
-  calibrator.fit(scores.set());
-  double n0 = 0.0, n1 = 0.0;
-  for (const double z : scores.numerator) n0 += z == 1.0 ? 1.0 : 0.0;
-  for (const double z : scores.denominator) n1 += z == 1.0 ? 1.0 : 0.0;
-  EXPECT_NEAR(calibrator.log_ratios(Logits{1.0})[0], std::log(n0 / n1), 0.1);
 }
 
 TEST(Kde, AFarEventCostsNoResolution) {

@@ -11,8 +11,8 @@ namespace neyman {
 /// In a bin with n0 of the N0 and n1 of the N1 events, log r = log((n0 + k π0) / (n1 + k π1)) +
 /// log(N1/N0), where k = 2 events are split as the sigmoid calibration has it at the bin's centre
 /// (π0 + π1 = 1): an empty bin takes the sigmoid's value, a full one does not notice.
-/// The error is √(1/(n0+½) + 1/(n1+½) − 1/N0 − 1/N1). Outside the range of the scores log r is
-/// held.
+/// The error, of the counts alone and without the bias of a bin's width, is √(1/(n0+½) + 1/(n1+½) −
+/// 1/N0 − 1/N1). Outside the range of the scores log r is held.
 ///
 /// Edges: `equal-probability` in the sample in which both sides count the same; `uniform` between
 /// the extreme scores; `bayesian-blocks`, the segmentation of highest posterior for a ratio
