@@ -34,16 +34,22 @@ double Distribution::quantile(std::span<const double>, double) const {
   fail_unknown(*this, "quantile");
 }
 
-Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,
-              std::uint64_t seed, std::string_view purpose) {
+void sample_into(const Distribution& distribution, std::span<const double> point,
+                 std::uint64_t seed, std::string_view purpose, Matrix& out) {
   const std::size_t d = distribution.dimension();
-  Matrix out(count, d);
-  parallel_blocks(count, sample_block, [&](Block block) {
+  check_same_size("sample_into", "a row of out", out.cols(), d, "the dimension");
+  parallel_blocks(out.rows(), sample_block, [&](Block block) {
     RandomStream random(seed, purpose, block.index);
     Matrix drawn(block.size(), d);
     distribution.sample(point, random, drawn);
     std::copy(drawn.values().begin(), drawn.values().end(), out.data() + block.begin * d);
   });
+}
+
+Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,
+              std::uint64_t seed, std::string_view purpose) {
+  Matrix out(count, distribution.dimension());
+  sample_into(distribution, point, seed, purpose, out);
   return out;
 }
 

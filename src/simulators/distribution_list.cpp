@@ -59,6 +59,7 @@ DistributionPtr make_distribution(Settings settings, const ParameterSpace& param
                                          fmt::join(distribution_kinds(), ", ")));
     return nullptr;
   }
+  if (!settings.is_text("kind")) return nullptr;
   for (const auto& entry : entries) {
     if (kind != entry.kind) continue;
     const std::size_t before = settings.problems().size();
@@ -66,12 +67,12 @@ DistributionPtr make_distribution(Settings settings, const ParameterSpace& param
       auto made = entry.make(settings, parameters, folder);
       return settings.problems().size() == before ? made : nullptr;
     } catch (const ArgumentError& error) {
-      if (settings.problems().size() == before) settings.problem("kind", error.what());
+      if (settings.problems().size() == before) settings.problem("kind", "does not hold: " + error.reason());
       return nullptr;
     }
   }
-  settings.problem("kind",
-                   "is unknown: " + unknown_name(kind, "a distribution", distribution_kinds()));
+  settings.problem("kind", fmt::format("is \"{}\", but must be one of {}", kind,
+                                       candidates_for(kind, distribution_kinds())));
   return nullptr;
 }
 

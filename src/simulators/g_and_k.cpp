@@ -131,7 +131,7 @@ DistributionPtr GAndK::make(Settings settings, const ParameterSpace& parameters,
     try {
       shape_at(point, a, b, g, k, c);
     } catch (const ArgumentError& error) {
-      settings.problem("g", fmt::format("does not hold: {}", error.what()));
+      settings.problem("g", fmt::format("does not hold: {}", error.reason()));
       return nullptr;
     }
   }

@@ -10,6 +10,7 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/simulators/mixture_weights.hpp"
 #include "simulators/invert_cdf.hpp"
 #include "simulators/reading.hpp"
 #include "simulators/shapes.hpp"
@@ -26,14 +27,20 @@ std::vector<std::string> default_names(std::size_t count) {
   return names;
 }
 
-/// θ where the weights must be allowed for a study to make sense: the trial points and, where
-/// they depend on one parameter alone, the ends of its range. (With several, the allowed region
-/// is rarely a box: a fit counts what lies outside as impossible.)
+/// θ where the weights must be allowed for a study to make sense: where they depend on one
+/// parameter alone, the trial points and the ends of its range. (With several, the allowed region
+/// is rarely a box, and a fit counts what lies outside as impossible: the truth alone.)
 std::vector<std::vector<double>> points_to_check(const ParameterSpace& parameters,
                                                  const std::vector<Expression>& weights) {
   auto points = detail::trial_points(parameters);
   std::set<std::size_t> used;
   for (const auto& weight : weights) used.insert(weight.uses().begin(), weight.uses().end());
+  if (used.size() > 1) {
+    const bool known = std::all_of(used.begin(), used.end(), [&](std::size_t i) {
+      return parameters[i].truth.has_value();
+    });
+    points.erase(points.begin(), known ? points.end() - 1 : points.end());
+  }
   if (used.size() == 1) {
     const std::size_t i = *used.begin();
     for (const double end : {parameters[i].low, parameters[i].high}) {
@@ -71,31 +78,44 @@ DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameter
                               const std::string& folder) {
   std::vector<DistributionPtr> components;
   std::vector<std::string> names;
+  const std::size_t before = settings.problems().size();
   auto tables = settings.tables("components");
-  if (tables.empty()) {
+  for (auto& table : tables) {
+    const auto name = table.text("name", fmt::format("c{}", names.size()));
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      table.problem("name", fmt::format("is \"{}\", which is another component's, but must "
+                                        "differ", name));
+    names.push_back(name);
+    components.push_back(make_distribution(table, parameters, folder));
+    if (components.back() && components[0] &&
+        components.back()->dimension() != components[0]->dimension())
+      table.problem("", fmt::format("makes {} features, but must make {}, as components[0] does",
+                                    components.back()->dimension(), components[0]->dimension()));
+  }
+  auto weights = detail::read_expressions(settings, "weights", parameters);
+  if (tables.empty() && settings.problems().size() == before)
     settings.problem("components", "is missing or empty, but must be a list of tables");
+  if (settings.problems().size() > before) return nullptr;
+  if (weights.size() != components.size() && weights.size() + 1 != components.size()) {
+    const auto found = settings.has("weights") ? fmt::format("has {} values", weights.size())
+                                               : std::string("is missing");
+    settings.problem("weights", fmt::format("{}, but must have {}, one for each component; the "
+                                            "last may be left out",
+                                            found, components.size()));
     return nullptr;
   }
-  for (auto& table : tables) {
-    names.push_back(table.text("name", fmt::format("c{}", names.size())));
-    components.push_back(make_distribution(table, parameters, folder));
-  }
-  if (!settings.has("weights") && components.size() > 1)
-    settings.problem("weights", "is missing, but must be a list of numbers or formulas");
-  const std::size_t before = settings.problems().size();
-  auto weights = detail::read_expressions(settings, "weights", parameters);
-  const bool usable = std::find(components.begin(), components.end(), nullptr) == components.end();
-  if (!usable || settings.problems().size() > before) return nullptr;
-  auto mixture = std::make_shared<Mixture>(std::move(components), weights, std::move(names));
+  const MixtureWeights allowed(weights, components.size());
   for (const auto& point : points_to_check(parameters, weights)) {
     try {
-      mixture->weights(point);
+      allowed(point);
     } catch (const ArgumentError& error) {
-      settings.problem("weights", fmt::format("are not allowed: {}", error.what()));
+      const auto used = allowed.uses();
+      const auto at = used.empty() ? "" : " at " + detail::describe_point(parameters, point, used);
+      settings.problem("weights", fmt::format("are not allowed{}: {}", at, error.reason()));
       return nullptr;
     }
   }
-  return mixture;
+  return std::make_shared<Mixture>(std::move(components), std::move(weights), std::move(names));
 }
 
 std::vector<double> Mixture::weights(std::span<const double> point) const {

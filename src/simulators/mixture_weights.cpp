@@ -46,11 +46,11 @@ std::vector<double> MixtureWeights::operator()(std::span<const double> point) co
     // A weight that rounding put a hair below zero is zero.
     if (weights[c] < 0.0 && weights[c] > -sum_tolerance) weights[c] = 0.0;
     if (!(weights[c] >= 0.0) || !std::isfinite(weights[c]))
-      fail_argument("mixture", fmt::format("weight[{}]", c), fmt::format("{}", weights[c]),
+      fail_argument("mixture", fmt::format("weights[{}]", c), fmt::format("{}", weights[c]),
                     "finite and not negative");
   }
   if (!(std::abs(sum - 1.0) <= sum_tolerance))
-    fail_argument("mixture", "sum of the weights", fmt::format("{}", sum), "1");
+    fail_argument("mixture", "the sum of weights", fmt::format("{}", sum), "1");
   for (double& weight : weights) weight /= sum;
   return weights;
 }

@@ -51,7 +51,7 @@ DistributionPtr MultivariateNormal::make(Settings settings, const ParameterSpace
     for (const auto& point : detail::trial_points(parameters)) made->cholesky(point);
     return made;
   } catch (const ArgumentError& error) {
-    settings.problem("covariance", fmt::format("does not hold: {}", error.what()));
+    settings.problem("covariance", fmt::format("does not hold: {}", error.reason()));
     return nullptr;
   }
 }

@@ -15,9 +15,9 @@ namespace {
 
 using NumberOrText = std::variant<double, std::string>;
 
-/// `subject` names the element of a list ("element 2 "), or is empty.
+/// `key` may name the element of a list: "weights[1]".
 std::optional<Expression> make_expression(Settings& settings, std::string_view key,
-                                          const std::string& subject, const NumberOrText& value,
+                                          const NumberOrText& value,
                                           const ParameterSpace& parameters, Limits limits) {
   try {
     const Expression expression = std::holds_alternative<double>(value)
@@ -27,18 +27,16 @@ std::optional<Expression> make_expression(Settings& settings, std::string_view k
       const double number = expression(point);
       if (limits.contains(number)) continue;
       if (expression.constant())
-        settings.problem(key,
-                         fmt::format("{}is {}, but must be {}", subject, number, limits.words()));
+        settings.problem(key, fmt::format("is {}, but must be {}", number, limits.words()));
       else
         settings.problem(
-            key, fmt::format("{}is \"{}\", which is {} at {}, but must be {}", subject,
-                             expression.text(), number,
+            key, fmt::format("is \"{}\", which is {} at {}, but must be {}", expression.text(), number,
                              describe_point(parameters, point, expression.uses()), limits.words()));
       return std::nullopt;
     }
     return expression;
   } catch (const ArgumentError& error) {
-    settings.problem(key, subject + "does not hold: " + error.what());
+    settings.problem(key, "does not hold: " + error.reason());
     return std::nullopt;
   }
 }
@@ -71,7 +69,7 @@ Expression read_expression(Settings& settings, std::string_view key,
   if (absent && !fallback)
     settings.problem(key, "is missing, but must be a number or a formula in quotes");
   if (!value) return fallback.value_or(1.0);
-  return make_expression(settings, key, "", *value, parameters, limits)
+  return make_expression(settings, key, *value, parameters, limits)
       .value_or(fallback.value_or(1.0));
 }
 
@@ -80,7 +78,7 @@ std::vector<Expression> read_expressions(Settings& settings, std::string_view ke
   std::vector<Expression> out;
   const auto values = settings.numbers_or_texts(key);
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (auto expression = make_expression(settings, key, fmt::format("element {} ", i), values[i],
+    if (auto expression = make_expression(settings, fmt::format("{}[{}]", key, i), values[i],
                                           parameters, limits))
       out.push_back(std::move(*expression));
   return out;
@@ -98,8 +96,8 @@ std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, st
     }
     out.emplace_back();
     for (std::size_t j = 0; j < rows[i].size(); ++j)
-      if (auto expression = make_expression(settings, key, fmt::format("element [{}][{}] ", i, j),
-                                            rows[i][j], parameters, Limits::any()))
+      if (auto expression = make_expression(settings, fmt::format("{}[{}][{}]", key, i, j), rows[i][j],
+                                            parameters, Limits::any()))
         out.back().push_back(std::move(*expression));
   }
   return out;

@@ -155,6 +155,9 @@ TEST_P(EveryDistribution, SamplesFiniteRowsOfItsDimension) {
 TEST_P(EveryDistribution, SamplesDependOnSeedAndPurposeAlone) {
   const auto x = sample(*distribution, point, 5000, 1, "test");
   EXPECT_EQ(sample(*distribution, point, 5000, 1, "test"), x);
+  Matrix again(5000, distribution->dimension());
+  sample_into(*distribution, point, 1, "test", again);
+  EXPECT_EQ(again, x);
   EXPECT_NE(sample(*distribution, point, 5000, 2, "test"), x);
   EXPECT_NE(sample(*distribution, point, 5000, 1, "other"), x);
 }
@@ -264,8 +267,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Broken{"mean = 1", "study.toml: kind is missing, but must be one of normal"},
         Broken{"\nkind = \"nromal\"",
-               "study.toml:2: kind is unknown: 'nromal' is not a "
-               "distribution"},
+               "study.toml:2: kind is \"nromal\", but must be one of normal"},
         Broken{"kind = \"normal\"\nmean = 0", "sigma is missing"},
         Broken{"kind = \"normal\"\nmean = 0\nsigma = -2",
                "study.toml:3: sigma is -2, but must be positive"},

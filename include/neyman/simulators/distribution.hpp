@@ -58,6 +58,12 @@ class Distribution {
 Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,
               std::uint64_t seed, std::string_view purpose);
 
+/// The same into rows that exist: memory that is used again needs no new pages, which cost more
+/// than the drawing of simple distributions.
+/// @throw ArgumentError where `out` has another number of columns than the dimension.
+void sample_into(const Distribution& distribution, std::span<const double> point,
+                 std::uint64_t seed, std::string_view purpose, Matrix& out);
+
 /// log p(x|θ), in parallel blocks.
 /// @throw ArgumentError where x has another number of columns or a value is not finite.
 std::vector<double> log_density(const Distribution& distribution, std::span<const double> point,
