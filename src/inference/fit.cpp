@@ -96,6 +96,17 @@ class FreeProblem {
     return note(unit, value);
   }
 
+  /// Takes a point as the best where its value differs only by rounding.
+  void prefer(const std::vector<double>& unit) {
+    if (unit == best_) return;
+    std::vector<double> none;
+    const double value = (*this)(unit, none);
+    if (value <= best_value_ + 1e-9 * (1.0 + std::abs(best_value_))) {
+      best_ = unit;
+      best_value_ = value;
+    }
+  }
+
   double best_value() const { return best_value_; }
   const std::vector<double>& best() const { return best_; }
 
@@ -215,8 +226,11 @@ Fit fit(const Likelihood& likelihood, const FitOptions& options) {
   std::vector<bool> at_bound(problem.size());
   std::vector<double> gradient(problem.size());
   const auto assess = [&] {
-    const auto unit = problem.best();
+    auto unit = problem.best();
+    // A hair from a bound is the bound, where that is not worse.
+    for (double& u : unit) u = u < bound_tolerance ? 0.0 : (u > 1.0 - bound_tolerance ? 1.0 : u);
     problem(unit, gradient);
+    problem.prefer(unit);
     std::vector<std::size_t> inside;
     for (std::size_t i = 0; i < problem.size(); ++i) {
       at_bound[i] = (unit[i] < bound_tolerance && gradient[i] >= 0.0) ||
