@@ -1,10 +1,10 @@
 #include "neyman/core/check.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
 
 #include "neyman/core/error.hpp"
 
@@ -63,8 +63,8 @@ void check_at_least(std::string_view function, std::string_view name, std::size_
 void check_same_size(std::string_view function, std::string_view name, std::size_t size,
                      std::size_t expected, std::string_view meaning) {
   if (size != expected)
-    throw ArgumentError(fmt::format("{}: {} has {} values, but must have {} ({})", function,
-                                    name, size, expected, meaning));
+    throw ArgumentError(fmt::format("{}: {} has {} values, but must have {} ({})", function, name,
+                                    size, expected, meaning));
 }
 
 namespace {
@@ -87,18 +87,22 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string unknown_name(std::string_view name, std::string_view what,
-                         const std::vector<std::string>& candidates) {
-  std::string text = fmt::format("'{}' is not {}", name, what);
+std::string candidates_for(std::string_view name, const std::vector<std::string>& candidates) {
+  std::string text = fmt::format("{}", fmt::join(candidates, ", "));
   if (candidates.empty()) return text;
-  text += fmt::format("; candidates are {}", fmt::join(candidates, ", "));
-  const auto nearest =
-      std::min_element(candidates.begin(), candidates.end(), [&](const auto& a, const auto& b) {
-        return distance(name, a) < distance(name, b);
-      });
+  const auto nearest = std::min_element(
+      candidates.begin(), candidates.end(),
+      [&](const auto& a, const auto& b) { return distance(name, a) < distance(name, b); });
   if (distance(name, *nearest) <= std::max<std::size_t>(2, name.size() / 3))
     text += fmt::format(" (did you mean '{}'?)", *nearest);
   return text;
+}
+
+std::string unknown_name(std::string_view name, std::string_view what,
+                         const std::vector<std::string>& candidates) {
+  const auto text = fmt::format("'{}' is not {}", name, what);
+  if (candidates.empty()) return text;
+  return text + "; candidates are " + candidates_for(name, candidates);
 }
 
 }  // namespace neyman

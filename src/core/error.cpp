@@ -4,6 +4,12 @@
 
 namespace neyman {
 
+std::string ArgumentError::reason() const {
+  const std::string text = what();
+  const auto end = text.find(": ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
 std::string to_string(const Problem& problem) {
   std::string place = problem.where.file;
   if (problem.where.line > 0) place += fmt::format(":{}", problem.where.line);

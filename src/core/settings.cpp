@@ -1,11 +1,11 @@
 #include "neyman/core/settings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "neyman/core/check.hpp"
 
@@ -30,7 +30,8 @@ std::optional<double> as_number(const SettingValue& value) {
 }
 
 std::string join_path(const std::string& path, std::string_view key) {
-  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+  if (path.empty() || key.empty()) return path + std::string(key);
+  return fmt::format("{}.{}", path, key);
 }
 
 }  // namespace
@@ -41,9 +42,7 @@ std::string describe(const SettingValue& value) {
                                [](double v) { return fmt::format("{}", v); },
                                [](const std::string& v) { return fmt::format("\"{}\"", v); },
                                [](const SettingValue::Array&) -> std::string { return "a list"; },
-                               [](const SettingValue::Table&) -> std::string {
-                                 return "a table";
-                               }},
+                               [](const SettingValue::Table&) -> std::string { return "a table"; }},
                     value.data);
 }
 
@@ -102,7 +101,10 @@ const SettingValue* Settings::read(std::string_view key) {
   return value;
 }
 
-bool Settings::has(std::string_view key) const { return find(key) != nullptr; }
+bool Settings::has(std::string_view key) const {
+  shared_->asked[value_].insert(std::string(key));
+  return find(key) != nullptr;
+}
 
 std::vector<std::string> Settings::keys() const {
   std::vector<std::string> out;
@@ -112,6 +114,13 @@ std::vector<std::string> Settings::keys() const {
 
 Where Settings::where(std::string_view key) const {
   const auto* value = find(key);
+  const auto bracket = key.find('[');
+  if (value == nullptr && bracket != std::string_view::npos) {
+    value = find(key.substr(0, bracket));
+    const auto index = static_cast<std::size_t>(std::atoi(key.data() + bracket + 1));
+    const auto* array = value != nullptr ? std::get_if<SettingValue::Array>(&value->data) : nullptr;
+    if (array != nullptr && index < array->size()) value = &(*array)[index];
+  }
   return {shared_->file, value != nullptr ? value->line : value_->line};
 }
 
@@ -193,7 +202,8 @@ std::string Settings::choice(std::string_view key, std::string_view fallback,
                              const std::vector<std::string>& choices) {
   const std::string found = text(key, fallback);
   if (std::find(choices.begin(), choices.end(), found) != choices.end()) return found;
-  problem(key, "is unknown: " + unknown_name(found, "known here", choices));
+  problem(key,
+          fmt::format("is \"{}\", but must be one of {}", found, candidates_for(found, choices)));
   return std::string(fallback);
 }
 
@@ -210,11 +220,9 @@ std::vector<double> Settings::numbers(std::string_view key, std::vector<double> 
   for (std::size_t i = 0; i < array->size(); ++i) {
     const auto found = as_number((*array)[i]);
     if (!found || !std::isfinite(*found) || !limits.contains(*found)) {
-      shared_->problems.push_back(
-          {{shared_->file, (*array)[i].line},
-           fmt::format("{}[{}]", join_path(path_, key), i),
-           fmt::format("is {}, but must be {}", describe((*array)[i]),
-                       found ? limits.words() : "a number")});
+      problem(fmt::format("{}[{}]", key, i),
+              fmt::format("is {}, but must be {}", describe((*array)[i]),
+                          found ? limits.words() : "a number"));
       return fallback;
     }
     out.push_back(*found);
@@ -222,8 +230,7 @@ std::vector<double> Settings::numbers(std::string_view key, std::vector<double> 
   return out;
 }
 
-std::vector<std::string> Settings::texts(std::string_view key,
-                                         std::vector<std::string> fallback) {
+std::vector<std::string> Settings::texts(std::string_view key, std::vector<std::string> fallback) {
   const auto* value = read(key);
   if (value == nullptr) return fallback;
   const auto* array = std::get_if<SettingValue::Array>(&value->data);
@@ -264,14 +271,14 @@ std::vector<std::vector<double>> Settings::rows(std::string_view key) {
     }
     out.push_back(std::move(numbers));
     if (fits && out.back().size() != out.front().size()) {
-      problem(key, fmt::format("has {} values in row {}, but {} in the first",
-                               out.back().size(), i, out.front().size()));
+      problem(key, fmt::format("has {} values in row {}, but {} in the first", out.back().size(), i,
+                               out.front().size()));
       return {};
     }
   }
   if (fits) return out;
-  problem(key, fmt::format("is {}, but must be a list of rows of finite numbers",
-                           describe(*value)));
+  problem(key,
+          fmt::format("is {}, but must be a list of rows of finite numbers", describe(*value)));
   return {};
 }
 
@@ -280,7 +287,7 @@ std::optional<std::variant<double, std::string>> Settings::number_or_text(std::s
   if (value == nullptr) return std::nullopt;
   if (const auto found = as_number(*value); found && std::isfinite(*found)) return *found;
   if (const auto* found = std::get_if<std::string>(&value->data)) return *found;
-  problem(key, fmt::format("is {}, but must be a number or a formula in quotes",
+  problem(key, fmt::format("is {}, but must be a finite number or a formula in quotes",
                            describe(*value)));
   return std::nullopt;
 }
@@ -290,8 +297,7 @@ std::vector<std::variant<double, std::string>> Settings::numbers_or_texts(std::s
   if (value == nullptr) return {};
   const auto* array = std::get_if<SettingValue::Array>(&value->data);
   if (array == nullptr) {
-    problem(key, fmt::format("is {}, but must be a list of numbers or formulas",
-                             describe(*value)));
+    problem(key, fmt::format("is {}, but must be a list of numbers or formulas", describe(*value)));
     return {};
   }
   std::vector<std::variant<double, std::string>> out;
@@ -355,7 +361,8 @@ Settings Settings::table(std::string_view key) {
   static const SettingValue empty{SettingValue::Table{}, 0};
   const auto* value = read(key);
   if (value != nullptr && !std::holds_alternative<SettingValue::Table>(value->data)) {
-    problem(key, fmt::format("is {}, but must be a table", describe(*value)));
+    problem(key,
+            fmt::format("is {}, but must be a table such as {{ key = value }}", describe(*value)));
     value = nullptr;
   }
   return {shared_, value != nullptr ? value : &empty, join_path(path_, key)};
@@ -379,11 +386,16 @@ std::vector<Settings> Settings::tables(std::string_view key) {
 }
 
 void Settings::refuse_unread() {
+  // Which keys belong here follows from the kind; where that is wrong, nobody can tell.
+  const bool knows_its_keys = std::none_of(
+      shared_->problems.begin(), shared_->problems.end(),
+      [&, kind = join_path(path_, "kind")](const auto& found) { return found.key == kind; });
   for (const auto& [name, value] : std::get<SettingValue::Table>(value_->data)) {
     if (shared_->read.count(&value) == 0) {
       const auto& known = shared_->asked[value_];
-      problem(name, "is not a key of this table: " +
-                        unknown_name(name, "known here", {known.begin(), known.end()}));
+      if (knows_its_keys)
+        problem(name, fmt::format("is not a known key; candidates are {}",
+                                  candidates_for(name, {known.begin(), known.end()})));
       continue;
     }
     // A table that was read as a whole is checked below; one that nobody opened was refused.

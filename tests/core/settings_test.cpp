@@ -43,7 +43,7 @@ TEST(Settings, ListsEveryProblemWithFileAndLine) {
   settings.numbers("grid", {});
   settings.text("name");
   auto classifier = settings.table("classifier");
-  classifier.choice("kind", "logistic", {"logistic", "forest"});
+  classifier.choice("kind", "logistic", {"logistic", "mlp"});
   classifier.integer("epochs", 10, 1);
   classifier.numbers("hidden", {});
   settings.refuse_unread();
@@ -52,12 +52,32 @@ TEST(Settings, ListsEveryProblemWithFileAndLine) {
                 "study.toml:2: rate is -1, but must be positive",
                 "study.toml:8: grid[1] is \"x\", but must be a number",
                 "study.toml: name is missing, but must be a text in quotes",
-                "study.toml:4: classifier.kind is unknown: 'mlp' is not known here; candidates "
-                "are logistic, forest",
                 "study.toml:5: classifier.epochs is 2.5, but must be a whole number of at least 1",
-                "study.toml:6: classifier.hiden is not a key of this table: 'hiden' is not known "
-                "here; candidates are epochs, hidden, kind (did you mean 'hidden'?)"}));
+                "study.toml:6: classifier.hiden is not a known key; "
+                "candidates are epochs, hidden, kind (did you mean 'hidden'?)"}));
   EXPECT_THROW(settings.throw_if_problems(), StudyError);
+}
+
+TEST(Settings, AWrongKindHidesWhichKeysAreKnown) {
+  auto settings = example();
+  auto classifier = settings.table("classifier");
+  classifier.choice("kind", "logistic", {"logistic", "mpl"});
+  for (const char* key : {"seed", "rate"}) settings.number(key, 0.0);
+  settings.numbers_or_texts("grid");
+  settings.refuse_unread();
+  EXPECT_EQ(words(settings),
+            (std::vector<std::string>{"study.toml:4: classifier.kind is \"mlp\", but must be one "
+                                      "of logistic, mpl (did you mean 'mpl'?)"}));
+}
+
+TEST(Settings, ProblemsOfATableAndOfAnElement) {
+  auto settings = example();
+  settings.table("classifier").problem("", "is odd");
+  settings.problem("grid[1]", "is odd");
+  settings.problem("grid[7]", "is odd");
+  EXPECT_EQ(words(settings), (std::vector<std::string>{"study.toml:3: classifier is odd",
+                                                       "study.toml:8: grid[1] is odd",
+                                                       "study.toml:8: grid[7] is odd"}));
 }
 
 TEST(Settings, AWholeNumberMayBeWrittenAsAReal) {

@@ -28,6 +28,9 @@ void check_at_least(std::string_view function, std::string_view name, std::size_
 void check_same_size(std::string_view function, std::string_view name, std::size_t size,
                      std::size_t expected, std::string_view meaning);
 
+/// "logistic, mlp (did you mean 'mlp'?)"
+std::string candidates_for(std::string_view name, const std::vector<std::string>& candidates);
+
 /// "'mpl' is not a classifier; candidates are logistic, mlp (did you mean mlp?)"
 std::string unknown_name(std::string_view name, std::string_view what,
                          const std::vector<std::string>& candidates);

@@ -17,6 +17,10 @@ class Error : public std::runtime_error {
 class ArgumentError : public Error {
  public:
   using Error::Error;
+
+  /// The message without the function that it names first: what a person who wrote a study, and
+  /// called no function, can use.
+  std::string reason() const;
 };
 
 /// A file could not be read or written, or does not hold what it should.

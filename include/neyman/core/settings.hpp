@@ -88,6 +88,7 @@ class Settings {
   bool is_text(std::string_view key) const;
 
   /// Notes a problem with a key of this table: "study.toml:12: parameters.alpha <message>".
+  /// An empty key is the table itself; "weights[1]" is an element of a list.
   void problem(std::string_view key, std::string message);
   /// Notes a problem for every key of this table and below that nobody has read, with the
   /// nearest known key: an unknown key is a mistake, not a comment.
