@@ -188,15 +188,26 @@ std::size_t SampleReader::dropped() const { return state_->dropped; }
 ReadResult read_samples(const std::string& path, const ReadOptions& options) {
   SampleReader reader(path, options);
   ReadResult result;
+  Samples& samples = result.samples;
+  std::vector<double> x, theta;  // grow by doubling; the tables take them over
   while (std::optional<Samples> block = reader.next()) {
-    if (result.samples.size() == 0) {
-      result.samples = *std::move(block);
-    } else {
-      result.samples.append(*block);
-    }
+    const auto extend = [](auto& all, const auto& more) {
+      all.insert(all.end(), more.begin(), more.end());
+    };
+    extend(x, block->x.values());
+    extend(theta, block->theta.values());
+    extend(samples.weights, block->weights);
+    extend(samples.groups, block->groups);
   }
   result.rows = reader.rows();
   result.dropped = reader.dropped();
+  const std::size_t kept = result.rows - result.dropped;
+  samples.feature_names = reader.feature_names();
+  samples.x = Matrix(kept, samples.feature_names.size(), std::move(x));
+  samples.parameter_names = options.parameters;
+  if (!options.parameters.empty()) {
+    samples.theta = Matrix(kept, options.parameters.size(), std::move(theta));
+  }
   return result;
 }
 

@@ -24,9 +24,9 @@ class Dealer {
 
   /// `seen`: the sum of all sizes up to and with this item, or of all items where large ones
   /// come first and the whole is known.
-  std::size_t deal(double size, double seen) {
-    std::size_t best = 0;
-    for (std::size_t part = 1; part < fractions_.size(); ++part) {
+  std::uint32_t deal(double size, double seen) {
+    std::uint32_t best = 0;
+    for (std::uint32_t part = 1; part < fractions_.size(); ++part) {
       if (lack(part, seen) > lack(best, seen) + tolerance * seen) best = part;
     }
     dealt_[best] += size;
@@ -75,9 +75,11 @@ void shuffle(std::vector<std::size_t>& indices, RandomStream& random) {
   }
 }
 
-Partition ascending(Partition parts) {
-  for (auto& part : parts) std::sort(part.begin(), part.end());
-  return parts;
+/// The parts, given the part of each event.
+Partition collect(const std::vector<std::uint32_t>& part_of, std::size_t parts) {
+  Partition partition(parts);
+  for (std::size_t i = 0; i < part_of.size(); ++i) partition[part_of[i]].push_back(i);
+  return partition;
 }
 
 std::vector<double> equal_fractions(std::size_t folds) {
@@ -88,15 +90,18 @@ std::vector<double> equal_fractions(std::size_t folds) {
 /// and over all of them.
 Partition deal_strata(std::vector<std::vector<std::size_t>> strata, std::vector<double> fractions,
                       std::uint64_t seed) {
-  Partition parts(fractions.size());
+  std::size_t n = 0;
+  for (const auto& stratum : strata) n += stratum.size();
+  std::vector<std::uint32_t> part_of(n);
+  const std::size_t parts = fractions.size();
   Dealer dealer(std::move(fractions));
   double seen = 0.0;
   for (std::size_t s = 0; s < strata.size(); ++s) {
     RandomStream random(seed, "split", s);
     shuffle(strata[s], random);
-    for (const std::size_t i : strata[s]) parts[dealer.deal(1.0, ++seen)].push_back(i);
+    for (const std::size_t i : strata[s]) part_of[i] = dealer.deal(1.0, ++seen);
   }
-  return ascending(std::move(parts));
+  return collect(part_of, parts);
 }
 
 std::vector<std::vector<std::size_t>> one_stratum(std::size_t n) {
@@ -128,13 +133,15 @@ Partition deal_groups(const std::map<std::int64_t, std::vector<std::size_t>>& ro
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return groups[a]->size() > groups[b]->size();
   });
-  Partition parts(fractions.size());
+  std::vector<std::uint32_t> part_of(n);
+  const std::size_t parts = fractions.size();
   Dealer dealer(std::move(fractions));
   for (const std::size_t g : order) {
-    auto& part = parts[dealer.deal(static_cast<double>(groups[g]->size()), static_cast<double>(n))];
-    part.insert(part.end(), groups[g]->begin(), groups[g]->end());
+    const std::uint32_t part =
+        dealer.deal(static_cast<double>(groups[g]->size()), static_cast<double>(n));
+    for (const std::size_t i : *groups[g]) part_of[i] = part;
   }
-  return ascending(std::move(parts));
+  return collect(part_of, parts);
 }
 
 }  // namespace
