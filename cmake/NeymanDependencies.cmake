@@ -4,7 +4,7 @@ find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(Boost 1.74 REQUIRED)
+find_package(Boost 1.74 REQUIRED CONFIG)
 find_package(Threads REQUIRED)
 
 # These come without a CMake package on some supported systems.
