@@ -67,7 +67,8 @@ DistributionPtr make_distribution(Settings settings, const ParameterSpace& param
       auto made = entry.make(settings, parameters, folder);
       return settings.problems().size() == before ? made : nullptr;
     } catch (const ArgumentError& error) {
-      if (settings.problems().size() == before) settings.problem("kind", "does not hold: " + error.reason());
+      if (settings.problems().size() == before)
+        settings.problem("kind", "does not hold: " + error.reason());
       return nullptr;
     }
   }

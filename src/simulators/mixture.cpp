@@ -36,9 +36,8 @@ std::vector<std::vector<double>> points_to_check(const ParameterSpace& parameter
   std::set<std::size_t> used;
   for (const auto& weight : weights) used.insert(weight.uses().begin(), weight.uses().end());
   if (used.size() > 1) {
-    const bool known = std::all_of(used.begin(), used.end(), [&](std::size_t i) {
-      return parameters[i].truth.has_value();
-    });
+    const bool known = std::all_of(used.begin(), used.end(),
+                                   [&](std::size_t i) { return parameters[i].truth.has_value(); });
     points.erase(points.begin(), known ? points.end() - 1 : points.end());
   }
   if (used.size() == 1) {
@@ -84,7 +83,8 @@ DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameter
     const auto name = table.text("name", fmt::format("c{}", names.size()));
     if (std::find(names.begin(), names.end(), name) != names.end())
       table.problem("name", fmt::format("is \"{}\", which is another component's, but must "
-                                        "differ", name));
+                                        "differ",
+                                        name));
     names.push_back(name);
     components.push_back(make_distribution(table, parameters, folder));
     if (components.back() && components[0] &&

@@ -30,8 +30,9 @@ std::optional<Expression> make_expression(Settings& settings, std::string_view k
         settings.problem(key, fmt::format("is {}, but must be {}", number, limits.words()));
       else
         settings.problem(
-            key, fmt::format("is \"{}\", which is {} at {}, but must be {}", expression.text(), number,
-                             describe_point(parameters, point, expression.uses()), limits.words()));
+            key,
+            fmt::format("is \"{}\", which is {} at {}, but must be {}", expression.text(), number,
+                        describe_point(parameters, point, expression.uses()), limits.words()));
       return std::nullopt;
     }
     return expression;
@@ -78,8 +79,8 @@ std::vector<Expression> read_expressions(Settings& settings, std::string_view ke
   std::vector<Expression> out;
   const auto values = settings.numbers_or_texts(key);
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (auto expression = make_expression(settings, fmt::format("{}[{}]", key, i), values[i],
-                                          parameters, limits))
+    if (auto expression =
+            make_expression(settings, fmt::format("{}[{}]", key, i), values[i], parameters, limits))
       out.push_back(std::move(*expression));
   return out;
 }
@@ -96,8 +97,8 @@ std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, st
     }
     out.emplace_back();
     for (std::size_t j = 0; j < rows[i].size(); ++j)
-      if (auto expression = make_expression(settings, fmt::format("{}[{}][{}]", key, i, j), rows[i][j],
-                                            parameters, Limits::any()))
+      if (auto expression = make_expression(settings, fmt::format("{}[{}][{}]", key, i, j),
+                                            rows[i][j], parameters, Limits::any()))
         out.back().push_back(std::move(*expression));
   }
   return out;
