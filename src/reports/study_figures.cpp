@@ -78,6 +78,11 @@ std::vector<double> density(std::span<const double> values, const std::vector<do
   return out;
 }
 
+Range with_margin(Range range, double share) {
+  const double pad = share * (range.high - range.low);
+  return {range.low - pad, range.high + pad};
+}
+
 /// Edges that suit two samples together; the second may be empty.
 std::vector<double> common_edges(std::span<const double> a, std::span<const double> b,
                                  double coarser = 1.0) {
@@ -87,7 +92,7 @@ std::vector<double> common_edges(std::span<const double> a, std::span<const doub
   if (!more.empty()) width = std::min(width, bin_width(more));
   all.insert(all.end(), more.begin(), more.end());
   std::sort(all.begin(), all.end());
-  const Range range = extent(all);
+  const Range range = with_margin(extent(all), 0.02);
   return equal_edges(range, bins_for(range, coarser * width));
 }
 

@@ -120,15 +120,19 @@ std::string data_words(const Results& results, bool code) {
 
 std::string test_words(const Results& results) {
   const auto& test = *results.test;
-  const auto null = point_words(results.parameters, test.config.null);
-  const auto alternative = point_words(results.parameters, test.config.alternative);
-  const bool rejected = test.p_value <= test.config.size;
-  std::string text =
-      fmt::format("Testing {} against {}: p = {}, so at the size of {} the data {} {}", null,
-                  alternative, p_value(test.p_value), percent(test.config.size, 0),
-                  rejected ? "reject" : "do not reject", null);
-  return text + fmt::format("; where {} is true, the test rejects with probability {}.",
-                            alternative, percent(test.power));
+  const auto& config = test.config;
+  const auto null = point_words(results.parameters, config.null);
+  const auto alternative = point_words(results.parameters, config.alternative);
+  // (1 + k) / (1 + n) with k = 0: more datasets could make it smaller.
+  const bool least = test.p_value * (1.0 + static_cast<double>(config.datasets)) < 1.5;
+  return fmt::format(
+      "Testing {} against {}: p = {}{}, so at a size of {} the data {} {}. Where {} is true, the "
+      "test rejects with probability {}.",
+      null, alternative, p_value(test.p_value),
+      least ? fmt::format(" (the least that {} can give)", count_words(config.datasets, "dataset"))
+            : std::string(),
+      percent(config.size, 0), test.p_value <= config.size ? "reject" : "do not reject", null,
+      alternative, percent(test.power));
 }
 
 std::optional<double> distance_to_exact(const Results& results, std::size_t parameter) {
@@ -136,7 +140,8 @@ std::optional<double> distance_to_exact(const Results& results, std::size_t para
   const auto& exact = results.exact_fit->fit;
   const double error = exact.statistical_error(parameter);
   if (!(error > 0.0)) return std::nullopt;
-  return (results.fit.fit.point[parameter] - exact.point[parameter]) / error;
+  const double distance = (results.fit.fit.point[parameter] - exact.point[parameter]) / error;
+  return std::isfinite(distance) ? std::optional(distance) : std::nullopt;
 }
 
 std::string ensemble_words(const Results& results) {

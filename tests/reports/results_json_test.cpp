@@ -1,0 +1,170 @@
+#include "neyman/reports/results_json.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reports/example_results.hpp"
+#include "reports/golden.hpp"
+
+namespace neyman::reports {
+namespace {
+
+using Json = nlohmann::json;
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Json parsed(const Results& results) { return Json::parse(results_json(results).text); }
+
+/// Every path with the type of its value: what readers of results.json rely on.
+void list_keys(const nlohmann::ordered_json& value, const std::string& path, std::string& out) {
+  if (value.is_object() && !value.empty()) {
+    for (const auto& [key, member] : value.items())
+      list_keys(member, path.empty() ? key : path + " > " + key, out);
+  } else if (value.is_array() && !value.empty()) {
+    list_keys(value.front(), path + " []", out);
+  } else {
+    out += path + ": " + value.type_name() + '\n';
+  }
+}
+
+TEST(ResultsJson, KeysAreStable) {
+  std::string keys;
+  list_keys(nlohmann::ordered_json::parse(results_json(example::results()).text), "", keys);
+  example::expect_golden("results_keys.txt", keys);
+}
+
+TEST(ResultsJson, KnownValues) {
+  const auto json = parsed(example::results());
+  EXPECT_EQ(json["schema"], "neyman.results/1");
+  const auto& gamma = json["fit"]["parameters"]["gamma"];
+  EXPECT_EQ(json["fit"]["status"], "converged");
+  EXPECT_EQ(gamma["estimate"], 0.0461);
+  EXPECT_DOUBLE_EQ(gamma["error"].get<double>(), std::hypot(0.00662, 0.0011));
+  EXPECT_EQ(gamma["interval"]["0.683"].size(), 2u);
+  EXPECT_LT(gamma["interval"]["0.683"][0], gamma["statistical_interval"]["0.683"][0]);
+  EXPECT_FALSE(gamma.contains("at_bound"));
+  EXPECT_EQ(json["exact_fit"]["parameters"]["gamma"]["simulation_error"], 0.0);
+  EXPECT_EQ(json["ensemble"]["approximate"]["coverage_with_simulation"]["0.95"], 0.951);
+  EXPECT_EQ(json["ensemble"]["approximate"]["estimates"]["gamma"].size(), 1000u);
+  EXPECT_EQ(json["ensemble"]["at"]["gamma"], 0.05);
+  EXPECT_EQ(json["diagnostics"][1]["verdict"], "pass");
+  EXPECT_EQ(json["budget"]["simulated"], 200000);
+  EXPECT_EQ(json["warnings"], Json::array());
+}
+
+TEST(ResultsJson, NumbersKeepTheirBits) {
+  auto results = example::results();
+  const std::vector<double> hard = {
+      0.1 + 0.2, 1.0 / 3.0, 5e-324, std::numeric_limits<double>::max(),
+      -2.5e-300, 0.05,      -0.0,   1e22};
+  results.fit.scans[0].values = hard;
+  results.fit.scans[0].statistic = hard;
+  results.seed = std::numeric_limits<std::uint64_t>::max();
+  const auto json = parsed(results);
+  const auto read = json["fit"]["scan"]["gamma"]["values"].get<std::vector<double>>();
+  ASSERT_EQ(read.size(), hard.size());
+  for (std::size_t i = 0; i < hard.size(); ++i) {
+    EXPECT_EQ(read[i], hard[i]) << i;
+    EXPECT_EQ(std::signbit(read[i]), std::signbit(hard[i])) << i;
+  }
+  EXPECT_EQ(json["study"]["seed"].get<std::uint64_t>(), results.seed);
+}
+
+TEST(ResultsJson, NotFiniteBecomesNullWithAWarning) {
+  auto results = example::results();
+  results.fit.fit.log_likelihood = nan;
+  results.fit.fit.simulation_covariance(0, 0) = infinity;
+  results.ensemble->approximate.statistic[3] = infinity;
+  results.ensemble->approximate.statistic[5] = nan;
+  results.warnings = {"an earlier one"};
+  const auto out = results_json(results);
+  const std::vector<std::string> expected = {
+      "fit.log_likelihood", "fit.parameters.gamma.error", "fit.parameters.gamma.simulation_error",
+      "fit.simulation_covariance[0]", "ensemble.approximate.statistics"};
+  EXPECT_EQ(out.not_finite, expected);
+  const auto json = Json::parse(out.text);
+  EXPECT_TRUE(json["fit"]["log_likelihood"].is_null());
+  EXPECT_TRUE(json["ensemble"]["approximate"]["statistics"][3].is_null());
+  EXPECT_TRUE(json["ensemble"]["approximate"]["statistics"][4].is_number());
+  ASSERT_EQ(json["warnings"].size(), 6u);
+  EXPECT_EQ(json["warnings"][0], "an earlier one");
+  EXPECT_EQ(json["warnings"][1],
+            "fit.log_likelihood is not a finite number; results.json has null in its place");
+}
+
+TEST(ResultsJson, VolatileValuesStandApart) {
+  auto first = example::results(), second = example::results();
+  second.timing = {{"train", 99.0}};
+  second.threads = 64;
+  second.command = "neyman run elsewhere/study.toml --threads 64";
+  auto a = parsed(first), b = parsed(second);
+  EXPECT_NE(a, b);
+  for (const char* key : {"timing", "threads", "command"}) {
+    a.erase(key);
+    b.erase(key);
+  }
+  EXPECT_EQ(a, b);
+}
+
+TEST(ResultsJson, WhatIsNotThereIsLeftOut) {
+  auto results = example::results();
+  results.exact_fit.reset();
+  results.test.reset();
+  results.ensemble.reset();
+  results.comparisons.clear();
+  results.checks = {{"closure", "Without a p-value.", 1.5, std::nullopt, Check::Verdict::warn}};
+  results.parameters = ParameterSpace({{"gamma", 0.0, 1.0, std::nullopt}});
+  const auto json = parsed(results);
+  for (const char* key : {"exact_fit", "test", "ensemble", "comparison", "compared_at"})
+    EXPECT_FALSE(json.contains(key)) << key;
+  EXPECT_FALSE(json["diagnostics"][0].contains("p_value"));
+  EXPECT_EQ(json["diagnostics"][0]["verdict"], "warn");
+  EXPECT_FALSE(json["study"]["parameters"]["gamma"].contains("truth"));
+}
+
+TEST(ResultsJson, SaysWhatIsAtABound) {
+  auto results = example::results();
+  results.fit.fit.status = FitStatus::at_bound;
+  results.fit.fit.point = {0.0};
+  results.fit.intervals[0][0].low_at_bound = true;
+  results.fit.intervals[0][1].low_at_bound = results.fit.intervals[0][1].high_at_bound = true;
+  const auto json = parsed(results);
+  EXPECT_EQ(json["fit"]["status"], "at bound");
+  const auto& gamma = json["fit"]["parameters"]["gamma"];
+  EXPECT_EQ(gamma["at_bound"], "low");
+  EXPECT_EQ(gamma["interval_at_bound"]["0.683"], Json({"low"}));
+  EXPECT_EQ(gamma["interval_at_bound"]["0.95"], Json({"low", "high"}));
+}
+
+TEST(ResultsJson, TimesOfAStageThatRanTwiceAddUp) {
+  auto results = example::results();
+  results.timing = {{"fit", 1.0}, {"train", 2.0}, {"fit", 0.5}};
+  EXPECT_EQ(parsed(results)["timing"]["fit"], 1.5);
+}
+
+TEST(ResultsJson, AnyNameGivesValidJson) {
+  auto results = example::results();
+  results.name = "a \"quoted\" \\ name\n with \x01 and \xff bytes";
+  results.parameters = ParameterSpace({{"μ of \"x\"", 0.0, 1.0, std::nullopt}});
+  const auto json = parsed(results);
+  EXPECT_TRUE(json["fit"]["parameters"].contains("μ of \"x\""));
+}
+
+TEST(ResultsJson, LinesAreForPeople) {
+  auto results = example::results();
+  results.warnings = {"one", "two"};
+  std::istringstream text(results_json(results).text);
+  std::size_t lines = 0;
+  for (std::string line; std::getline(text, line); ++lines) {
+    const bool numbers = line.find_first_not_of("0123456789.,-+e ") == std::string::npos;
+    EXPECT_LE(numbers ? line.size() : 0, 100u) << line;
+  }
+  // dump(2) would take a line for each of more than 6000 numbers.
+  EXPECT_LT(lines, 2000u);
+}
+
+}  // namespace
+}  // namespace neyman::reports

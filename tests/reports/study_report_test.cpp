@@ -1,0 +1,161 @@
+#include "neyman/reports/study_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "reports/example_results.hpp"
+#include "reports/xml_check.hpp"
+
+namespace neyman::reports {
+namespace {
+
+/// Where words stand in a page; fails if they do not.
+std::size_t position(const std::string& page, const std::string& words) {
+  const auto at = page.find(words);
+  EXPECT_NE(at, std::string::npos) << words;
+  return at;
+}
+
+DrawnFigure drawn(const std::string& name) {
+  DrawnFigure figure;
+  figure.name = name;
+  figure.title = "Title of " + name;
+  figure.caption = "Caption of " + name + ".";
+  figure.panels = {"<svg role=\"img\"></svg>"};
+  return figure;
+}
+
+TEST(StudyReport, AnswerComesFirst) {
+  const auto page = study_report(example::results());
+  testing::parse_xml(page);
+  const auto answer = position(page,
+                               "γ = 0.0461 ± 0.0067, 68.3\u00a0% interval [0.0395, 0.0529], "
+                               "from 5000 events.");
+  const auto checks = position(page, "All checks passed: normalisation (p = 0.63) and wilks");
+  const auto learned = position(page, "With the learned likelihood");
+  const auto exact = position(page, "With the exact likelihood");
+  const auto first_section = position(page, "<h2");
+  EXPECT_LT(answer, checks);
+  EXPECT_LT(checks, learned);
+  EXPECT_LT(learned, exact);
+  EXPECT_LT(exact, first_section);
+}
+
+TEST(StudyReport, SaysWhatWasFound) {
+  const auto page = study_report(example::results());
+  position(page,
+           "Testing γ\u00a0=\u00a00.05 against γ\u00a0=\u00a00: p = 0.25, so at a size of "
+           "5\u00a0% the data do not reject γ\u00a0=\u00a00.05.");
+  position(page, "The estimate of γ is biased by 0.12 standard deviations against the exact fit.");
+  position(page, "68.9\u00a0±\u00a01.5\u00a0%");  // √(0.689 · 0.311 / 1000) = 1.46 %
+  position(page, "the learned estimate is 0.034 statistical errors higher");
+  position(page, "neyman run study.toml");
+  position(page, "200\u202f000");
+  EXPECT_EQ(page.find("gamma"), std::string::npos);
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+}
+
+TEST(StudyReport, TheLeastPValueIsCalledSo) {
+  auto results = example::results();
+  results.test->p_value = 1.0 / 1001.0;
+  const auto page = study_report(results);
+  position(page,
+           "p = 0.0010 (the least that 1000 datasets can give), so at a size of 5\u00a0% the "
+           "data reject γ");
+}
+
+TEST(StudyReport, TroubleComesBeforeTheNumbers) {
+  auto results = example::results();
+  results.warnings = {"3 of 5000 events lie outside <the> calibrated range"};
+  results.fit.fit.status = FitStatus::failed;
+  results.checks[1].verdict = Check::Verdict::fail;
+  const auto page = study_report(results);
+  testing::parse_xml(page);
+  const auto numbers = position(page, "With the learned likelihood");
+  EXPECT_LT(position(page, "The fit did not converge. The best point found is γ"), numbers);
+  EXPECT_LT(position(page, "outside &lt;the&gt; calibrated range"), numbers);
+  EXPECT_LT(position(page, "Check wilks (p = 0.65)"), numbers);
+  EXPECT_EQ(page.find("All checks passed"), std::string::npos);
+}
+
+TEST(StudyReport, FiguresStandInTheirSections) {
+  const auto page =
+      study_report(example::results(), {drawn("data"), drawn("likelihood"), drawn("mine"),
+                                        drawn("test"), drawn("ensemble"), drawn("ratio")});
+  const auto at = [&](const std::string& words) { return position(page, words); };
+  EXPECT_LT(at(">Result</h2>"), at("Caption of likelihood."));
+  EXPECT_LT(at("Caption of likelihood."), at(">Test</h2>"));
+  EXPECT_LT(at(">Test</h2>"), at("Caption of test."));
+  EXPECT_LT(at("Caption of test."), at(">Ensemble</h2>"));
+  EXPECT_LT(at("Caption of ensemble."), at("Caption of data."));
+  EXPECT_LT(at("Caption of data."), at("Caption of ratio."));
+  EXPECT_LT(at(">Further figures</h2>"), at("Caption of mine."));
+}
+
+TEST(StudyReport, WithTheFitAlone) {
+  auto results = example::results();
+  results.exact_fit.reset();
+  results.test.reset();
+  results.ensemble.reset();
+  results.comparisons.clear();
+  results.checks.clear();
+  results.budget.clear();
+  results.timing.clear();
+  results.command.clear();
+  results.title.clear();
+  const auto page = study_report(results);
+  testing::parse_xml(page);
+  position(page, "<h1>mixture</h1>");
+  for (const char* heading : {">Test</h2>", ">Ensemble</h2>", ">Checks</h2>", ">What it took</h2>",
+                              ">To repeat</h2>", ">Data and learned ratio</h2>"})
+    EXPECT_EQ(page.find(heading), std::string::npos) << heading;
+}
+
+TEST(StudyReport, AtABound) {
+  auto results = example::results();
+  results.fit.fit.status = FitStatus::at_bound;
+  results.fit.fit.point = {0.0};
+  results.fit.fit.covariance = Matrix(1, 1);
+  results.fit.fit.simulation_covariance = Matrix(1, 1);
+  results.fit.intervals[0][0] = {0.683, 0.0, 0.0031, true, false};
+  results.fit.intervals[0][1] = {0.95, 0.0, 0.0089, true, false};
+  const auto page = study_report(results);
+  position(page,
+           "γ = 0 (the lower end of its range), 68.3\u00a0% interval [0.0000, 0.0031], "
+           "from 5000 events.");
+  position(page, "+0.0031");
+}
+
+TEST(StudyReport, ResultsThatAreNotFiniteAreStillReported) {
+  auto results = example::results();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  results.fit.fit.point = {nan};
+  results.fit.fit.covariance(0, 0) = nan;
+  results.fit.intervals[0][0].low = nan;
+  results.test->p_value = nan;
+  results.ensemble->bias = {nan};
+  results.ensemble->approximate.spreads = {nan};
+  results.ensemble->coverage_with_simulation = {nan, 1.0};
+  results.checks[0].statistic = nan;
+  results.checks[0].p_value = nan;
+  results.comparisons[0].calibrated_error = nan;
+  results.timing[0].second = nan;
+  std::string page;
+  ASSERT_NO_THROW(page = study_report(results));
+  testing::parse_xml(page);
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+}
+
+TEST(StudyReport, NamesAreEscaped) {
+  auto results = example::results();
+  results.title = "<script>alert(1)</script>";
+  results.feature_names = {"p<T>"};
+  results.data_source = "a&b.csv";
+  const auto page = study_report(results);
+  testing::parse_xml(page);
+  EXPECT_EQ(page.find("<script>"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace neyman::reports
