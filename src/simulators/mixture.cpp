@@ -10,7 +10,6 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
-#include "neyman/simulators/mixture_weights.hpp"
 #include "simulators/invert_cdf.hpp"
 #include "simulators/reading.hpp"
 #include "simulators/shapes.hpp"
@@ -54,23 +53,19 @@ std::vector<std::vector<double>> points_to_check(const ParameterSpace& parameter
 
 Mixture::Mixture(std::vector<DistributionPtr> components, std::vector<Expression> weights,
                  std::vector<std::string> names)
-    : components_(std::move(components)), weights_(std::move(weights)), names_(std::move(names)) {
-  check_at_least("mixture", "components", components_.size(), 1);
+    : components_(std::move(components)),
+      weights_(std::move(weights), components_.size()),
+      names_(std::move(names)) {
   for (const auto& component : components_) {
     if (component == nullptr) fail_argument("mixture", "a component", "null", "a distribution");
     check_same_size("mixture", "a component", component->dimension(), dimension(),
                     "the dimension of the first");
   }
-  if (weights_.size() + 1 != components_.size())
-    check_same_size("mixture", "weights", weights_.size(), components_.size(),
-                    "one for each component; the last may be left out");
   if (names_.empty()) names_ = default_names(components_.size());
   check_same_size("mixture", "names", names_.size(), components_.size(), "one for each component");
   if (std::set<std::string>(names_.begin(), names_.end()).size() != names_.size())
     throw ArgumentError("mixture: names has one twice, but must differ");
-  const bool constant =
-      std::all_of(weights_.begin(), weights_.end(), [](const auto& w) { return w.constant(); });
-  if (constant) this->weights({});
+  if (weights_.uses().empty()) weights_({});
 }
 
 DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameters,
@@ -116,34 +111,6 @@ DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameter
     }
   }
   return std::make_shared<Mixture>(std::move(components), std::move(weights), std::move(names));
-}
-
-std::vector<double> Mixture::weights(std::span<const double> point) const {
-  std::vector<double> values;
-  double sum = 0.0;
-  for (const auto& weight : weights_) {
-    values.push_back(weight(point));
-    sum += values.back();
-  }
-  if (values.size() < components_.size()) {
-    values.push_back(1.0 - sum);
-    sum = 1.0;
-  }
-  const auto at = [&] {
-    return point.empty() ? std::string() : fmt::format(" at θ = ({})", fmt::join(point, ", "));
-  };
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    // A difference such as 1 − 0.7 − 0.3 may round to just below 0.
-    if (values[i] < 0.0 && values[i] > -sum_tolerance) values[i] = 0.0;
-    if (!(values[i] >= 0.0))
-      fail_argument("mixture", fmt::format("weights[{}]{}", i, at()), fmt::format("{}", values[i]),
-                    "not negative");
-  }
-  if (!(std::abs(sum - 1.0) <= sum_tolerance))
-    fail_argument("mixture", "the sum of weights" + at(), fmt::format("{}", sum), "1");
-  if (sum != 1.0)
-    for (double& value : values) value /= sum;
-  return values;
 }
 
 void Mixture::sample(std::span<const double> point, RandomStream& random, Matrix& out) const {

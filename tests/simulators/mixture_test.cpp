@@ -93,7 +93,7 @@ TEST(Mixture, RefusesWeightsThatAreNone) {
   EXPECT_NO_THROW(Mixture(parts, {0.1, 0.2, 0.7}));  // sums to 1 within rounding
   const auto message =
       reference::error_of([] { three_normals().weights(std::vector<double>{1.25}); });
-  EXPECT_TRUE(reference::contains(message, "weights[0] at θ = (1.25) is -0.125")) << message;
+  EXPECT_TRUE(reference::contains(message, "weights[0] is -0.125")) << message;
 }
 
 TEST(Mixture, OfOneComponentIsThatComponent) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "neyman/simulators/distribution.hpp"
+#include "neyman/simulators/mixture_weights.hpp"
 
 namespace neyman {
 
@@ -11,9 +12,6 @@ namespace neyman {
 /// the last is one minus their sum. Names default to c0, c1, …
 class Mixture final : public Distribution {
  public:
-  /// How far from 1 the sum of the weights may be; it is then divided out.
-  static constexpr double sum_tolerance = 1e-9;
-
   /// @throw ArgumentError where there is no component, their dimensions differ, the weights are
   ///   neither one for each nor one fewer, or they are numbers and not allowed.
   Mixture(std::vector<DistributionPtr> components, std::vector<Expression> weights,
@@ -24,10 +22,10 @@ class Mixture final : public Distribution {
   const std::vector<DistributionPtr>& components() const { return components_; }
   const std::vector<std::string>& names() const { return names_; }
   /// As given: the last may be implied and so absent.
-  const std::vector<Expression>& weight_expressions() const { return weights_; }
+  const std::vector<Expression>& weight_expressions() const { return weights_.expressions(); }
   /// One for each component, the implied one too.
   /// @throw ArgumentError unless they are not negative and their sum is 1.
-  std::vector<double> weights(std::span<const double> point) const;
+  std::vector<double> weights(std::span<const double> point) const { return weights_(point); }
 
   std::string kind() const override { return "mixture"; }
   std::size_t dimension() const override { return components_.front()->dimension(); }
@@ -41,7 +39,7 @@ class Mixture final : public Distribution {
 
  private:
   std::vector<DistributionPtr> components_;
-  std::vector<Expression> weights_;
+  MixtureWeights weights_;
   std::vector<std::string> names_;
 };
 
