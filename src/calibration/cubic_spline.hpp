@@ -27,6 +27,9 @@ class CubicSplines {
   std::array<double, 4> slopes(std::size_t piece, double u) const;
   /// The mean knots ξ with Σ (α + β ξ_j) B_j(u) = α + β u.
   std::vector<double> greville() const;
+  /// f'' at a break, from 0 to pieces(), as a combination of coefficients break to break + 2. In
+  /// between it is linear.
+  std::array<double, 3> second_derivative(std::size_t at) const;
   /// S with cᵀSc = ∫ f''² for f = Σ c_j B_j.
   Banded curvature_penalty() const;
   /// f on each piece as the coefficients of 1, v, v², v³ with v = u − breaks[i].
@@ -34,8 +37,6 @@ class CubicSplines {
 
  private:
   double knot(std::size_t i) const { return knots_[i]; }
-  /// f'' at a break as a combination of coefficients break, break + 1, break + 2.
-  std::array<double, 3> second_derivative(std::size_t at) const;
 
   std::size_t pieces_;
   std::vector<double> knots_;

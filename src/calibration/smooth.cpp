@@ -41,8 +41,9 @@ constexpr double smallest_log_lambda = -8.0;
 constexpr double search_step = 2.0;
 constexpr double worth_a_bend = 1.0;  // what the criterion must gain over the straight line
 constexpr double hopeless = 8.0;      // a criterion this far below the best ends the search
-constexpr double search_tolerance = 1e-3, final_tolerance = 1e-12;  // Newton decrement
-constexpr int most_newton_steps = 60;
+constexpr double search_tolerance = 1e-3, final_tolerance = 1e-10;  // Newton decrement
+constexpr double rounding = 1e-13;                                  // of the objective, relative
+constexpr int most_newton_steps = 60, most_halvings = 30, most_monotone_rounds = 50;
 constexpr double longest_step = 4.0;  // most change of a coefficient (log-odds) in one step
 constexpr std::size_t most_knots = 1000;
 constexpr std::size_t guide_size = 512;
@@ -97,7 +98,8 @@ class Regression {
       piece_.push_back(piece);
       basis_.push_back(splines.values(piece, at));
     }
-    penalty_ = splines.curvature_penalty();
+    curvature_ = splines.curvature_penalty();
+    for (std::size_t i = 0; i < breaks_.size(); ++i) bends_.push_back(splines.second_derivative(i));
     greville_ = splines.greville();
   }
 
@@ -179,24 +181,47 @@ class Regression {
     }
   }
 
-  // The quadratic penalty of the current solve: curvature, and falling steps where they are
-  // held down.
-  void penalise(State& state, const Banded& penalty) const {
-    const std::size_t m = greville_.size();
-    for (std::size_t i = 0; i < m; ++i) {
-      double product = 0.0;
-      for (std::size_t j = i >= 3 ? i - 3 : 0; j < std::min(m, i + 4); ++j) {
-        product += penalty.element(i, j) * state.coefficients[j];
-      }
-      state.gradient[i] -= product;
-      state.objective -= 0.5 * product * state.coefficients[i];
-    }
+  // The quadratic penalty of a solve: λ ∫ f''², and stiff springs on steps between neighbouring
+  // coefficients that are held from falling.
+  struct Penalty {
+    double lambda = 0.0, stiff = 0.0;
+    std::vector<bool> held;  // step j is from coefficient j − 1 to j
+    Banded matrix;
+  };
+
+  Penalty make_penalty(double log_lambda) const {
+    Penalty penalty;
+    penalty.lambda = std::exp(log_lambda);
+    penalty.held.assign(greville_.size(), false);
+    penalty.matrix = Banded(greville_.size());
+    penalty.matrix.add_scaled(curvature_, penalty.lambda);
+    return penalty;
   }
 
-  Banded curvature(double log_lambda) const {
-    Banded penalty(greville_.size());
-    penalty.add_scaled(penalty_, std::exp(log_lambda));
-    return penalty;
+  // Subtracts the penalty from objective and gradient. From bends and steps, not by the matrix:
+  // the penalty of an almost straight line is a small difference of large numbers there.
+  void penalise(State& state, const Penalty& penalty) const {
+    const auto& c = state.coefficients;
+    std::vector<double> bend(breaks_.size()), force(breaks_.size(), 0.0);
+    for (std::size_t i = 0; i < bend.size(); ++i) {
+      bend[i] = bends_[i][0] * c[i] + bends_[i][1] * c[i + 1] + bends_[i][2] * c[i + 2];
+    }
+    for (std::size_t i = 0; i + 1 < bend.size(); ++i) {
+      const double third = penalty.lambda * (breaks_[i + 1] - breaks_[i]) / 3.0;
+      force[i] += third * (bend[i] + 0.5 * bend[i + 1]);
+      force[i + 1] += third * (bend[i + 1] + 0.5 * bend[i]);
+    }
+    for (std::size_t i = 0; i < bend.size(); ++i) {
+      state.objective -= 0.5 * force[i] * bend[i];
+      for (std::size_t k = 0; k < 3; ++k) state.gradient[i + k] -= force[i] * bends_[i][k];
+    }
+    for (std::size_t j = 1; j < c.size(); ++j) {
+      if (!penalty.held[j]) continue;
+      const double step = c[j] - c[j - 1];
+      state.objective -= 0.5 * penalty.stiff * step * step;
+      state.gradient[j] -= penalty.stiff * step;
+      state.gradient[j - 1] += penalty.stiff * step;
+    }
   }
 
   BandedCholesky factor(const Banded& information, const Banded& penalty) const {
@@ -208,9 +233,9 @@ class Regression {
     return BandedCholesky(matrix);
   }
 
-  // One Newton step with halving; false when the decrement was below the tolerance.
-  bool newton_step(const Banded& penalty, double tolerance) {
-    const BandedCholesky cholesky = factor(state_.information, penalty);
+  // One Newton step with halving; false when nothing more is to be gained.
+  bool newton_step(const Penalty& penalty, double tolerance) {
+    const BandedCholesky cholesky = factor(state_.information, penalty.matrix);
     std::vector<double> step = state_.gradient;
     cholesky.solve(step);
     double decrement = 0.0, longest = 0.0;
@@ -223,31 +248,34 @@ class Regression {
     // along its null space would end where rounding of the penalty looks like an improvement.
     State next;
     double size = longest > longest_step ? longest_step / longest : 1.0;
-    for (int half = 0; half < 30; ++half, size *= 0.5) {
+    for (int half = 0; half < most_halvings; ++half, size *= 0.5) {
       next.coefficients = state_.coefficients;
       for (std::size_t j = 0; j < step.size(); ++j) next.coefficients[j] += size * step[j];
       evaluate(next);
       penalise(next, penalty);
       if (next.objective >= state_.objective) break;
+      // A gain within the rounding of the objective cannot be seen: this is the maximum.
+      if (decrement < rounding * (1.0 + std::abs(state_.objective))) return false;
     }
     if (!(next.objective >= state_.objective)) return false;
     state_ = std::move(next);
     return decrement > tolerance;
   }
 
-  void maximise(const Banded& penalty, double tolerance) {
+  void maximise(const Penalty& penalty, double tolerance) {
     evaluate(state_);
     penalise(state_, penalty);
     for (int step = 0; step < most_newton_steps && newton_step(penalty, tolerance); ++step) {
     }
   }
 
-  void solve(double log_lambda, double tolerance) { maximise(curvature(log_lambda), tolerance); }
+  void solve(double log_lambda, double tolerance) { maximise(make_penalty(log_lambda), tolerance); }
 
   // Laplace's approximation of the log marginal likelihood, up to a constant.
   double criterion(double log_lambda) {
-    solve(log_lambda, search_tolerance);
-    const auto cholesky = factor(state_.information, curvature(log_lambda));
+    const Penalty penalty = make_penalty(log_lambda);
+    maximise(penalty, search_tolerance);
+    const auto cholesky = factor(state_.information, penalty.matrix);
     const double rank = static_cast<double>(greville_.size()) - 2.0;
     return state_.objective + 0.5 * rank * log_lambda - 0.5 * cholesky.log_determinant();
   }
@@ -290,22 +318,22 @@ class Regression {
   // penalty until none is left over, and a last running maximum takes what remains of them.
   void make_monotone(double log_lambda) {
     const std::size_t m = greville_.size();
-    const Banded smooth = curvature(log_lambda);
-    const double stiff = 1e6 * (1.0 + state_.information.trace() / static_cast<double>(m));
-    std::vector<bool> held(m, false);
-    for (std::size_t round = 0; round < 3 * m; ++round) {
+    const Penalty smooth = make_penalty(log_lambda);
+    Penalty penalty = smooth;
+    penalty.stiff = 1e6 * (1.0 + state_.information.trace() / static_cast<double>(m));
+    for (int round = 0; round < most_monotone_rounds; ++round) {
       std::vector<bool> falling(m, false);
       for (std::size_t j = 1; j < m; ++j) {
         falling[j] = state_.coefficients[j] < state_.coefficients[j - 1];
       }
-      if (falling == held) break;
-      held = std::move(falling);
-      Banded penalty = smooth;
+      if (falling == penalty.held) break;
+      penalty.held = std::move(falling);
+      penalty.matrix = smooth.matrix;
       for (std::size_t j = 1; j < m; ++j) {
-        if (!held[j]) continue;
-        penalty.at(j, j) += stiff;
-        penalty.at(j - 1, j - 1) += stiff;
-        penalty.at(j, j - 1) -= stiff;
+        if (!penalty.held[j]) continue;
+        penalty.matrix.at(j, j) += penalty.stiff;
+        penalty.matrix.at(j - 1, j - 1) += penalty.stiff;
+        penalty.matrix.at(j, j - 1) -= penalty.stiff;
       }
       maximise(penalty, final_tolerance);
     }
@@ -316,7 +344,7 @@ class Regression {
 
   SplineFit result(double log_lambda, const Banded& information, const Cells& cells) const {
     const std::size_t m = greville_.size();
-    const Banded inverse = factor(information, curvature(log_lambda)).inverse_band();
+    const Banded inverse = factor(information, make_penalty(log_lambda).matrix).inverse_band();
     const double given = 1.0 / cells.numerator_total + 1.0 / cells.denominator_total;
     SplineFit fit;
     fit.centre = spread_.centre;
@@ -342,9 +370,10 @@ class Regression {
   double low_, high_;
   std::vector<std::size_t> piece_;
   std::vector<std::array<double, 4>> basis_;
-  Banded penalty_;
-  std::vector<double> sum_, ones_;          // events, and those of the denominator
-  std::vector<double> precision_, target_;  // of the prior
+  Banded curvature_;
+  std::vector<std::array<double, 3>> bends_;  // f'' at the breaks, of three coefficients each
+  std::vector<double> sum_, ones_;            // events, and those of the denominator
+  std::vector<double> precision_, target_;    // of the prior
   double prior_odds_ = 0.0, total_ = 0.0;
   State state_;
 };
