@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <bit>
+#include <algorithm>
 #include <boost/crc.hpp>
 #include <charconv>
-#include <cstring>
 #include <new>
+#include <stdexcept>
 
 #include "data/hdf5.hpp"
+#include "data/input_file.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/data/atomic_file.hpp"
@@ -17,71 +18,90 @@ namespace neyman {
 
 namespace {
 
-constexpr std::string_view layout_version = "neyman.archive/1";
+constexpr std::string_view layout_name = "neyman.archive";
+constexpr int layout_version = 1;
 constexpr int deepest_tree = 64;
 constexpr int compression = 4;
 
-// ---- Checksum: CRC-64/XZ of schema and tree, each text and array behind its length.
+// ---- Seal: a text in front of the HDF5 part (its "user block") with size and checksum of that
+// part. It is compared before HDF5 sees the file: HDF5 1.10 can crash on a damaged one.
 
-class Checksum {
- public:
-  void add(std::string_view bytes) {
-    add_count(bytes.size());
-    crc_.process_bytes(bytes.data(), bytes.size());
-  }
-  void add_count(std::uint64_t count) {
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; ++i) bytes[i] = static_cast<unsigned char>(count >> (8 * i));
-    crc_.process_bytes(bytes, sizeof bytes);
-  }
-  template <class T>
-  void add_array(const T* values, std::size_t count) {
-    static_assert(std::endian::native == std::endian::little, "checksums are of little endian");
-    add({reinterpret_cast<const char*>(values), count * sizeof(T)});
-  }
-  void add(const Archive& tree) {
-    add_count(tree.values().size());
-    for (const auto& [key, value] : tree.values()) {
-      add(key);
-      add_count(value.index());
-      std::visit([&](const auto& content) { add_content(content); }, value);
-    }
-    add_count(tree.children().size());
-    for (const auto& [name, child] : tree.children()) {
-      add(name);
-      add(child);
-    }
-  }
-  std::string text() const { return fmt::format("crc64:{:016x}", crc_.checksum()); }
+constexpr std::size_t seal_bytes = 512;  // the smallest user block
 
- private:
-  void add_content(bool value) { add_count(value ? 1 : 0); }
-  void add_content(std::int64_t value) { add_count(static_cast<std::uint64_t>(value)); }
-  void add_content(double value) { add_count(std::bit_cast<std::uint64_t>(value)); }
-  void add_content(const std::string& text) { add(text); }
-  template <class T>
-  void add_content(const std::vector<T>& values) {
-    add_array(values.data(), values.size());
-  }
-  void add_content(const std::vector<std::string>& texts) {
-    add_count(texts.size());
-    for (const std::string& text : texts) add(text);
-  }
-  void add_content(const Matrix& matrix) {
-    add_count(matrix.rows());
-    add_count(matrix.cols());
-    add_array(matrix.data(), matrix.values().size());
-  }
-
-  boost::crc_optimal<64, 0x42F0E1EBA9EA3693, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, true, true>
-      crc_;
+struct Seal {
+  int version = 0;
+  std::uint64_t size = 0;      ///< of the whole file
+  std::uint64_t checksum = 0;  ///< CRC-64/XZ of everything behind the seal
 };
 
-std::string checksum_of(const std::string& schema, const Archive& tree) {
-  Checksum checksum;
-  checksum.add(schema);
-  checksum.add(tree);
-  return checksum.text();
+std::uint64_t checksum_behind_seal(const InputFile& file) {
+  boost::crc_optimal<64, 0x42F0E1EBA9EA3693, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, true, true>
+      crc;
+  std::vector<char> piece(1 << 20);
+  const std::uint64_t size = file.size();
+  for (std::uint64_t at = seal_bytes; at < size; at += piece.size()) {
+    piece.resize(std::min<std::uint64_t>(piece.size(), size - at));
+    file.read_at(at, piece.data(), piece.size());
+    crc.process_bytes(piece.data(), piece.size());
+  }
+  return crc.checksum();
+}
+
+std::string seal_text(const InputFile& file) {
+  std::string text = fmt::format("{}/{}\nsize {}\ncrc64 {:016x}\n", layout_name, layout_version,
+                                 file.size(), checksum_behind_seal(file));
+  text.resize(seal_bytes, '\0');
+  return text;
+}
+
+/// Takes `prefix`, a number and a line end from the front of `text`.
+template <class Number>
+bool take_line(std::string_view& text, std::string_view prefix, int base, Number& number) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, base);
+  if (error != std::errc{} || stop == end || *stop != '\n') return false;
+  text.remove_prefix(static_cast<std::size_t>(stop + 1 - text.data()));
+  return true;
+}
+
+/// Throws FileError unless the file is one of ours and whole.
+void check_seal(const InputFile& file) {
+  const std::string& path = file.path();
+  const std::uint64_t size = file.size();
+  if (size == 0) throw FileError(path + ": is empty");
+  std::string bytes(std::min<std::uint64_t>(size, seal_bytes), '\0');
+  file.read_at(0, bytes.data(), bytes.size());
+  std::string_view text = bytes;
+  if (!text.starts_with(layout_name)) {
+    throw FileError(path + (H5Fis_hdf5(path.c_str()) > 0
+                                ? ": is an HDF5 file, but was not written by neyman as a model"
+                                : ": is not an HDF5 file"));
+  }
+  Seal seal;
+  text.remove_prefix(layout_name.size());
+  if (!take_line(text, "/", 10, seal.version) || seal.version < 1) {
+    throw FileError(path + ": is damaged: its first line is broken");
+  }
+  if (seal.version > layout_version) {
+    throw FileError(fmt::format(
+        "{}: is laid out as '{}/{}', which a newer neyman wrote; this one reads up to '{}/{}'",
+        path, layout_name, seal.version, layout_name, layout_version));
+  }
+  if (!take_line(text, "size ", 10, seal.size) || !take_line(text, "crc64 ", 16, seal.checksum)) {
+    throw FileError(path + ": is damaged: its first lines are broken");
+  }
+  if (size < seal.size) {
+    throw FileError(
+        fmt::format("{}: is truncated: it has {} bytes, but must have {}", path, size, seal.size));
+  }
+  const std::uint64_t found = checksum_behind_seal(file);
+  if (size != seal.size || found != seal.checksum) {
+    throw FileError(
+        fmt::format("{}: is damaged: its content has checksum {:016x}, but must have {:016x}", path,
+                    found, seal.checksum));
+  }
 }
 
 // ---- Names: what HDF5 cannot hold is written as %XX. A % alone stands for nothing: it makes the
@@ -328,13 +348,6 @@ class TreeReader {
   std::string path_;
 };
 
-std::string root_text(const std::string& path, hid_t root, const char* name) {
-  const std::vector<std::string> texts = hdf5::read_text_attribute(path, root, name);
-  if (texts.size() == 1) return texts[0];
-  throw FileError(fmt::format(
-      "{}: is an HDF5 file, but was not written by neyman: it has no attribute '{}'", path, name));
-}
-
 /// The version of a schema such as "neyman.model/1".
 int check_schema(const std::string& path, const std::string& stored, std::string_view schema,
                  int newest) {
@@ -359,25 +372,15 @@ int check_schema(const std::string& path, const std::string& stored, std::string
 
 StoredArchive read_tree(const std::string& path, std::string_view schema, int newest) {
   const hdf5::Session session;
+  check_seal(InputFile(path));
   const hdf5::Id file = hdf5::open_file(path);
   const hdf5::Id root(H5Gopen2(file, "/", H5P_DEFAULT), H5Gclose);
   if (!root.ok()) hdf5::fail(path, "is a damaged HDF5 file");
-  const std::string stored_schema = root_text(path, root, "schema");
+  const std::vector<std::string> stored_schema = hdf5::read_text_attribute(path, root, "schema");
+  if (stored_schema.size() != 1) throw FileError(path + ": is damaged: it names no schema");
   StoredArchive stored;
-  stored.version = check_schema(path, stored_schema, schema, newest);
-  if (const std::string layout = root_text(path, root, "layout"); layout != layout_version) {
-    throw FileError(
-        fmt::format("{}: lies in the file as '{}', which a newer neyman wrote; this "
-                    "one reads '{}'",
-                    path, layout, layout_version));
-  }
+  stored.version = check_schema(path, stored_schema[0], schema, newest);
   TreeReader(path).read(root, stored.tree);
-  const std::string expected = root_text(path, root, "checksum");
-  const std::string found = checksum_of(stored_schema, stored.tree);
-  if (found != expected) {
-    throw FileError(fmt::format("{}: is damaged: its content has checksum {}, but must have {}",
-                                path, found, expected));
-  }
   return stored;
 }
 
@@ -388,18 +391,16 @@ void write_archive(const std::string& path, const Archive& archive, std::string_
   if (version < 1)
     fail_argument("write_archive", "version", fmt::format("{}", version), "positive");
   if (schema.empty()) fail_argument("write_archive", "schema", "empty", "a name");
-  const std::string full_schema = fmt::format("{}/{}", schema, version);
   AtomicFile target(path);
   const hdf5::Session session;
-  hdf5::Id file = hdf5::create_file(target.temporary());
-  hdf5::write_text_attribute(path, file, "schema", full_schema);
-  hdf5::write_text_attribute(path, file, "layout", layout_version);
-  hdf5::write_text_attribute(path, file, "checksum", checksum_of(full_schema, archive));
+  hdf5::Id file = hdf5::create_file(target.temporary(), seal_bytes);
+  hdf5::write_text_attribute(path, file, "schema", fmt::format("{}/{}", schema, version));
   {
     const hdf5::Id root(H5Gopen2(file, "/", H5P_DEFAULT), H5Gclose);
     TreeWriter(path).write(root, archive);
   }
   if (!file.close()) hdf5::fail(path, "cannot be written");
+  target.write(seal_text(InputFile(target.temporary())));  // HDF5 left its place at the front free
   target.commit();
 }
 

@@ -82,9 +82,11 @@ Id open_file(const std::string& path) {
                              : path + ": is not an HDF5 file");
 }
 
-Id create_file(const std::string& path) {
+Id create_file(const std::string& path, std::size_t user_block) {
   const Id access = file_access();
-  Id id(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
+  const Id creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  H5Pset_userblock(creation, user_block);
+  Id id(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), H5Fclose);
   if (!id.ok()) fail(path, "cannot be written");
   return id;
 }

@@ -64,7 +64,8 @@ void check(const std::string& path, herr_t status, const std::string& what);
 Id open_file(const std::string& path);
 /// Access properties with metadata that carry checksums and that HDF5 1.8 and later read.
 Id file_access();
-Id create_file(const std::string& path);
+/// Creates a file whose first `user_block` bytes HDF5 leaves alone: 0, or a power of two from 512.
+Id create_file(const std::string& path, std::size_t user_block = 0);
 
 /// The names of a group's members, sorted.
 std::vector<std::string> member_names(const std::string& path, hid_t group);

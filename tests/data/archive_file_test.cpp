@@ -1,7 +1,9 @@
 #include "neyman/data/archive_file.hpp"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <boost/crc.hpp>
 #include <csignal>
 #include <cstring>
 #include <limits>
@@ -161,50 +163,81 @@ TEST(ArchiveFile, ForeignFilesAreRefused) {
   EXPECT_EQ(error(text), text + ": is not an HDF5 file");
   const std::string other = folder.path("other.h5");
   { const hdf5::Id file = hdf5::create_file(other); }
-  EXPECT_EQ(error(other),
-            other +
-                ": is an HDF5 file, but was not written by neyman: it has no attribute "
-                "'schema'");
+  EXPECT_EQ(error(other), other + ": is an HDF5 file, but was not written by neyman as a model");
 }
 
-/// Opens a file that write_archive wrote and changes it with HDF5's own functions.
+/// The seal in front of an archive's file: layout, size and CRC-64 of all behind the 512th byte.
+std::string seal_for(const std::string& file, const std::string& layout = "neyman.archive/1") {
+  boost::crc_optimal<64, 0x42F0E1EBA9EA3693, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, true, true>
+      crc;
+  crc.process_bytes(file.data() + 512, file.size() - 512);
+  std::string seal = fmt::format("{}\nsize {}\ncrc64 {:016x}\n", layout, file.size(),
+                                 static_cast<std::uint64_t>(crc.checksum()));
+  seal.resize(512, '\0');
+  return seal;
+}
+
+TEST(ArchiveFile, TheSealIsWhatTheDocumentationSays) {
+  const std::string file = read_file(NEYMAN_TEST_DATA "/model_v1.h5");
+  EXPECT_EQ(file.substr(0, 512), seal_for(file));
+}
+
+/// Writes an archive, changes it with HDF5's own functions and, where `seal` is set, seals it
+/// again; the error of reading it.
 template <class Change>
-void change_file(const std::string& path, Change&& change) {
-  const hdf5::Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-  change(static_cast<hid_t>(file));
+std::string error_after(bool seal, Change&& change) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("model.h5");
+  write_archive(path, golden_tree(), "neyman.model", 1);
+  {
+    const hdf5::Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    change(static_cast<hid_t>(file));
+  }
+  if (seal) {
+    const std::string bytes = read_file(path);
+    write_file_atomically(path, seal_for(bytes) + bytes.substr(512));
+  }
+  return message_of<FileError>([&] { read_archive(path, "neyman.model", 1); });
 }
 
 TEST(ArchiveFile, ChangedContentIsNoticed) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("model.h5");
-  const auto error_after = [&](auto change) {
-    write_archive(path, golden_tree(), "neyman.model", 1);
-    change_file(path, change);
-    return message_of<FileError>([&] { read_archive(path, "neyman.model", 1); });
+  const auto change = [](hid_t file) {
+    const hdf5::Id dataset(H5Dopen2(file, "third", H5P_DEFAULT), H5Dclose);
+    const double value = 0.25;
+    H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value);
   };
-  EXPECT_CONTAINS(error_after([](hid_t file) {
-                    const hdf5::Id dataset(H5Dopen2(file, "third", H5P_DEFAULT), H5Dclose);
-                    const double value = 0.25;
-                    H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value);
-                  }),
-                  "model.h5: is damaged: its content has checksum crc64:");
-  EXPECT_CONTAINS(error_after([](hid_t file) { H5Ldelete(file, "deep", H5P_DEFAULT); }),
-                  "is damaged: its content has checksum crc64:");
-  EXPECT_CONTAINS(error_after([](hid_t file) {
-                    H5Lmove(file, "yes", file, "maybe", H5P_DEFAULT, H5P_DEFAULT);
-                  }),
-                  "is damaged: its content has checksum crc64:");
+  EXPECT_CONTAINS(error_after(false, change), "model.h5: is damaged: its content has checksum ");
+  EXPECT_EQ(error_after(true, change), "no exception");
+}
+
+TEST(ArchiveFile, SealedFilesThatAreNoTreesAreRefused) {
   EXPECT_CONTAINS(
-      error_after([](hid_t file) { H5Adelete_by_name(file, "third", "type", H5P_DEFAULT); }),
+      error_after(true, [](hid_t file) { H5Adelete_by_name(file, "third", "type", H5P_DEFAULT); }),
       "is damaged: 'third' has the unknown type ''");
-  EXPECT_CONTAINS(error_after([](hid_t file) {
-                    H5Lcreate_external("/etc/x.h5", "/x", file, "x", H5P_DEFAULT, H5P_DEFAULT);
-                  }),
+  EXPECT_CONTAINS(error_after(true,
+                              [](hid_t file) {
+                                H5Lcreate_external("/etc/x.h5", "/x", file, "x", H5P_DEFAULT,
+                                                   H5P_DEFAULT);
+                              }),
                   "'x' is a link to elsewhere, which is not followed");
-  EXPECT_CONTAINS(error_after([](hid_t file) {
-                    H5Lcreate_hard(file, "/", file, "deep/loop", H5P_DEFAULT, H5P_DEFAULT);
-                  }),
+  EXPECT_CONTAINS(error_after(true,
+                              [](hid_t file) {
+                                H5Lcreate_hard(file, "/", file, "deep/loop", H5P_DEFAULT,
+                                               H5P_DEFAULT);
+                              }),
                   "is damaged: its groups are nested too deeply");
+  EXPECT_CONTAINS(error_after(true, [](hid_t file) { H5Adelete(file, "schema"); }),
+                  "is damaged: it names no schema");
+}
+
+TEST(ArchiveFile, ANewerLayoutIsRefused) {
+  const TemporaryFolder folder;
+  const std::string bytes = read_file(NEYMAN_TEST_DATA "/model_v1.h5");
+  const std::string path = folder.file("model.h5", seal_for(bytes, "neyman.archive/2"));
+  EXPECT_EQ(message_of<FileError>([&] { read_archive(path, "neyman.model", 1); }),
+            path +
+                ": is laid out as 'neyman.archive/2', which a newer neyman wrote; this one "
+                "reads up to 'neyman.archive/1'");
 }
 
 TEST(ArchiveFile, EveryTruncationIsNoticed) {
@@ -216,23 +249,31 @@ TEST(ArchiveFile, EveryTruncationIsNoticed) {
     const std::string message =
         message_of<FileError>([&] { read_archive(path, "neyman.model", 1); });
     EXPECT_TRUE(message.starts_with(path + ": is ")) << size << ": " << message;
+    if (size > 512) {
+      EXPECT_EQ(message, fmt::format("{}: is truncated: it has {} bytes, but must have {}", path,
+                                     size, whole.size()));
+    }
   }
 }
 
 TEST(ArchiveFile, NoFlippedByteGoesUnnoticed) {
-  // A flipped byte is refused, or lies where nothing is read from and changes nothing.
+  // Only the padding of the seal may change.
   const TemporaryFolder folder;
   const Archive tree = golden_tree();
   write_archive(folder.path("model.h5"), tree, "neyman.model", 1);
   const std::string whole = read_file(folder.path("model.h5"));
-  for (std::size_t at = 0; at < whole.size(); at += 31) {
+  const std::size_t padding = whole.find('\0');
+  for (std::size_t at = 0; at < whole.size(); at += at < padding ? 1 : 13) {
     std::string flipped = whole;
-    flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
+    // Not the bit that only changes the case of a letter.
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at < 512 ? at % 5 : at % 8)));
     const std::string path = folder.file("flipped.h5", flipped);
-    try {
-      EXPECT_TRUE(same_tree(read_archive(path, "neyman.model", 1).tree, tree)) << at;
-    } catch (const FileError& error) {
-      EXPECT_TRUE(std::string(error.what()).starts_with(path)) << at << ": " << error.what();
+    const std::string message =
+        message_of<FileError>([&] { read_archive(path, "neyman.model", 1); });
+    if (at >= padding && at < 512) {
+      EXPECT_EQ(message, "no exception") << at;
+    } else {
+      EXPECT_TRUE(message.starts_with(path + ": is ")) << at << ": " << message;
     }
   }
 }

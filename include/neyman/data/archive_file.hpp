@@ -10,10 +10,10 @@ namespace neyman {
 /// Writes a tree into an HDF5 file, whole or not at all.
 ///
 /// Each child is an HDF5 group and each value a dataset whose attribute `type` names its type, so
-/// that other programs can look inside; long arrays are compressed. Attributes of the root:
-/// `schema` ("neyman.model/1": what the tree is and the version of its entries), `layout`
-/// ("neyman.archive/1": how the tree lies in the file) and `checksum` (CRC-64 of schema and tree).
-/// Every value comes back with the same bits.
+/// that other programs can look inside; long arrays are compressed. The attribute `schema` of the
+/// root ("neyman.model/1") says what the tree is and the version of its entries. The file's first
+/// 512 bytes, HDF5's user block, hold the version of this layout ("neyman.archive/1"), the size of
+/// the file and a CRC-64 of all that follows. Every value comes back with the same bits.
 /// @throw FileError where the file cannot be written.
 void write_archive(const std::string& path, const Archive& archive, std::string_view schema,
                    int version);
@@ -27,7 +27,7 @@ struct StoredArchive {
 /// is, and the caller supplies what it lacks.
 /// @throw FileError that names the file and what is wrong: it is missing, not HDF5, not of this
 ///   schema, of a newer version than `newest_version`, truncated, or damaged (the checksum does
-///   not match).
+///   not match). Nothing of a damaged file is interpreted.
 StoredArchive read_archive(const std::string& path, std::string_view schema, int newest_version);
 
 }  // namespace neyman
