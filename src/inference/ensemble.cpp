@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/ratios/tabulated_ratio.hpp"
 
 namespace neyman {
 
@@ -14,6 +16,10 @@ namespace {
 
 /// Datasets from which the share of finite simulation is estimated.
 constexpr std::size_t simulation_datasets = 4;
+/// Events of all datasets for each event that a table takes, from which on it is made.
+constexpr std::size_t worth_a_table = 10;
+/// Events from which the range of a table is taken.
+constexpr std::size_t range_events = 20000;
 
 struct Outcome {
   bool ok = false;
@@ -33,6 +39,24 @@ Outcome fit_dataset(const ParameterSpace& parameters, const MixtureRatio& ratio,
   out.estimate = out.fit.point;
   out.statistic = test_statistic(likelihood, out.fit, point);
   return out;
+}
+
+/// A table in place of the classifiers, where the datasets have one feature and many more events
+/// than the table takes: its error is far below that of any learned ratio.
+std::unique_ptr<const TabulatedRatio> tabulate(const EnsembleConfig& config,
+                                               const Distribution& simulator,
+                                               const MixtureRatio& ratio) {
+  const TabulatedRatio::Config table;
+  if (simulator.dimension() != 1 || ratio.kind() == "exact" ||
+      config.datasets * config.events < worth_a_table * TabulatedRatio::evaluations(table))
+    return nullptr;
+  Matrix x(range_events, 1);
+  RandomStream random(config.seed, "ensemble range");
+  simulator.sample(config.point, random, x);
+  const auto [low, high] = std::minmax_element(x.values().begin(), x.values().end());
+  const double margin = (*high - *low) / 8.0;  // hardly an event lies beyond
+  if (!(margin > 0.0) || !std::isfinite(margin)) return nullptr;
+  return std::make_unique<const TabulatedRatio>(ratio, *low - margin, *high + margin, table);
 }
 
 EnsembleSide summarise(const EnsembleConfig& config, const std::vector<Outcome>& outcomes) {
@@ -87,6 +111,8 @@ EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& 
   parameters.check_inside("run_ensemble", config.point);
   const std::size_t dimension = parameters.size();
 
+  const auto table = tabulate(config, simulator, approximate);
+  const MixtureRatio& ratio = table ? static_cast<const MixtureRatio&>(*table) : approximate;
   std::vector<Outcome> learned(config.datasets), known(exact != nullptr ? config.datasets : 0);
   std::vector<std::vector<double>> shares(config.datasets);
   Progress progress("ensemble", config.datasets);
@@ -94,7 +120,7 @@ EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& 
     Matrix x(config.events, simulator.dimension());
     RandomStream random(config.seed, "ensemble", d);
     simulator.sample(config.point, random, x);
-    learned[d] = fit_dataset(parameters, approximate, x, config.point);
+    learned[d] = fit_dataset(parameters, ratio, x, config.point);
     if (exact != nullptr) known[d] = fit_dataset(parameters, *exact, x, config.point);
     if (d < simulation_datasets && approximate.replicas() > 0 && learned[d].ok)
       shares[d] = simulation_variance_share(parameters, approximate, x, learned[d].fit);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "neyman/core/parallel.hpp"
+#include "neyman/inference/likelihood.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
 #include "ratios/two_components.hpp"
 
@@ -50,6 +51,27 @@ TEST(Ensemble, SameNumbersForAnyNumberOfThreads) {
   EXPECT_EQ(results[0].approximate.estimates, results[1].approximate.estimates);
   EXPECT_EQ(results[0].simulation_share, results[1].simulation_share);
   EXPECT_FALSE(results[0].exact.has_value());
+}
+
+TEST(Ensemble, TheTableChangesNothingThatMatters) {
+  // Enough events of one feature for a table; each dataset once more without it.
+  const auto mixture = testing::normals({0.0, 2.0});
+  const auto learning = testing::logistic_config();
+  const DecomposedRatio ratio(testing::draw_all(*mixture, 2000, learning),
+                              MixtureWeights(mixture->weight_expressions(), 2), {0.3}, learning);
+  const auto config = config_at(0.3, 60, 5000);
+  const auto result =
+      run_ensemble(config, testing::gamma_space(), *mixture, ratio, nullptr).approximate;
+  ASSERT_EQ(result.estimates.rows(), 60U);
+  for (std::size_t d = 0; d < 60; ++d) {
+    Matrix x(5000, 1);
+    RandomStream random(config.seed, "ensemble", d);
+    mixture->sample(config.point, random, x);
+    const MixtureLikelihood likelihood(testing::gamma_space(), ratio, x);
+    const auto best = fit(likelihood);
+    EXPECT_NEAR(result.estimates(d, 0), best.point[0], 1e-3 * best.statistical_error(0));
+    EXPECT_NEAR(result.statistic[d], test_statistic(likelihood, best, config.point), 1e-3);
+  }
 }
 
 TEST(Ensemble, FiniteSimulationIsPartOfTheUncertainty) {
