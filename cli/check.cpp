@@ -1,7 +1,7 @@
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
-
-#include <fmt/format.h>
 
 #include "commands.hpp"
 #include "neyman/pipeline/study.hpp"
@@ -16,11 +16,12 @@ void add_check(CLI::App& app, int& status) {
   command->callback([path, &status] {
     const auto study = read_study(*path);
     fmt::print("{}: no problems\n", *path);
-    fmt::print("  {} parameter{}, {} components, {} simulated events, classifier {}, "
-               "calibration {}\n",
-               study.parameters.size(), study.parameters.size() == 1 ? "" : "s",
-               study.simulator->components().size(), study.training_samples,
-               study.learning.classifier->kind(), study.learning.calibrator->kind());
+    fmt::print(
+        "  {} parameter{}, {} components, {} simulated events, classifier {}, "
+        "calibration {}\n",
+        study.parameters.size(), study.parameters.size() == 1 ? "" : "s",
+        study.simulator->components().size(), study.training_samples,
+        study.learning.classifier->kind(), study.learning.calibrator->kind());
     status = success;
   });
 }

@@ -1,10 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "commands.hpp"
 #include "neyman/core/check.hpp"
@@ -43,23 +43,24 @@ std::vector<fs::path> examples() {
   return out;
 }
 
-int copy_example(const std::string& name, const std::string& target) {
+int copy_example(const std::string& name, std::string target) {
+  while (target.size() > 1 && target.back() == '/') target.pop_back();
   std::vector<std::string> names;
   for (const auto& folder : examples()) {
     names.push_back(name_of(folder));
     if (names.back() != name) continue;
     if (fs::exists(target))
-      throw FileError(fmt::format("{}: exists already; choose a new folder, so that nothing is "
-                                  "overwritten",
-                                  target));
+      throw FileError(
+          fmt::format("{}: exists already; choose a new folder, so that nothing is "
+                      "overwritten",
+                      target));
     const fs::path partial = target + ".partial";
     fs::remove_all(partial);
     fs::create_directories(partial);
     for (const auto& entry : fs::directory_iterator(folder))
       if (entry.is_regular_file()) fs::copy_file(entry.path(), partial / entry.path().filename());
     fs::rename(partial, target);
-    fmt::print("{0} is ready. Edit {0}/study.toml, then:\n\n  neyman run {0}/study.toml\n",
-               target);
+    fmt::print("{0} is ready. Edit {0}/study.toml, then:\n\n  neyman run {0}/study.toml\n", target);
     return success;
   }
   throw ArgumentError("example: " + unknown_name(name, "an example", names));

@@ -1,9 +1,9 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-
-#include <fmt/format.h>
 
 #include "commands.hpp"
 #include "neyman/core/parallel.hpp"
@@ -11,6 +11,7 @@
 #include "neyman/data/reader.hpp"
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/summary.hpp"
+#include "output_folder.hpp"
 #include "terminal.hpp"
 
 namespace neyman::cli {
@@ -33,11 +34,13 @@ int fit_file(const FitArguments& arguments) {
   options.weight = arguments.weights;
   options.on_invalid = arguments.drop_invalid ? OnInvalid::drop : OnInvalid::refuse;
   const auto read = read_samples(arguments.data, options);
+  if (arguments.out) prepare_output_folder(*arguments.out);
   auto results = fit_data(model, read.samples, arguments.data);
   if (read.dropped > 0)
-    results.warnings.push_back(fmt::format("{} of {} rows of the data were dropped: a value is "
-                                           "missing or not finite",
-                                           read.dropped, read.rows));
+    results.warnings.push_back(
+        fmt::format("{} of {} rows of the data were dropped: a value is "
+                    "missing or not finite",
+                    read.dropped, read.rows));
   results.version = version();
   results.command = fmt::format("neyman fit {} --data {}", arguments.model, arguments.data);
   if (arguments.out) write_outputs(results, nullptr, *arguments.out, !arguments.no_figures);

@@ -1,10 +1,13 @@
-#include <cstdio>
-#include <exception>
-
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
 #include "commands.hpp"
+#include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/version.hpp"
 #include "terminal.hpp"
@@ -21,6 +24,17 @@ Examples:
 Exit status: 0 success, 1 an error, 2 problems in a study or on the command line,
 3 a fit that did not converge, 130 interrupted.)";
 
+/// What is wrong with a first word that is neither a command nor an option; empty where nothing.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  std::vector<std::string> commands;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == argv[1]) return {};
+    commands.push_back(command->get_name());
+  }
+  return neyman::unknown_name(argv[1], "a command", commands);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -36,6 +50,10 @@ int main(int argc, char** argv) {
   cli::add_example(app, status);
   cli::add_fit(app, status);
   cli::stop_on_interrupt();
+  if (const auto wrong = unknown_command(app, argc, argv); !wrong.empty()) {
+    fmt::print(stderr, "neyman: {}\nRun neyman --help for examples.\n", wrong);
+    return cli::bad_study;
+  }
   try {
     app.parse(argc, argv);
     return status;
@@ -48,8 +66,9 @@ int main(int argc, char** argv) {
                count == 1 ? "" : "s");
     return cli::bad_study;
   } catch (const Interrupted&) {
-    fmt::print(stderr, "\nneyman: interrupted; nothing was written. Run the command again to "
-                       "start over.\n");
+    fmt::print(stderr,
+               "\nneyman: interrupted before the results were written. Run the command "
+               "again to start over.\n");
     return cli::interrupted;
   } catch (const std::exception& error) {
     fmt::print(stderr, "neyman: {}\n", error.what());

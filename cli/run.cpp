@@ -1,9 +1,9 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-
-#include <fmt/format.h>
 
 #include "commands.hpp"
 #include "neyman/core/parallel.hpp"
@@ -12,6 +12,7 @@
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/summary.hpp"
 #include "neyman/reports/terminal.hpp"
+#include "output_folder.hpp"
 #include "terminal.hpp"
 
 namespace neyman::cli {
@@ -31,8 +32,9 @@ int run_study(const RunArguments& arguments) {
   auto study = read_study(arguments.study);
   if (arguments.seed) reseed(study, *arguments.seed);
   if (arguments.threads > 0) set_threads(arguments.threads);
-  const std::string out =
-      arguments.out.value_or((std::filesystem::path(study.folder) / "out").string());
+  const std::string out = arguments.out.value_or(
+      (std::filesystem::path(study.folder) / "out").lexically_normal().string());
+  prepare_output_folder(out);
 
   const double start = seconds_now();
   std::optional<Run> done;
@@ -56,15 +58,17 @@ int run_study(const RunArguments& arguments) {
 }  // namespace
 
 void add_run(CLI::App& app, int& status) {
-  auto* command =
-      app.add_subcommand("run", "Run a study: simulate, train, calibrate, fit, report");
+  auto* command = app.add_subcommand("run", "Run a study: simulate, train, calibrate, fit, report");
   auto arguments = std::make_shared<RunArguments>();
   command->add_option("study", arguments->study, "The study file (TOML)")->required();
-  command->add_option("-o,--out", arguments->out, "Folder for the results (default: out/ beside "
-                                                  "the study)");
-  command->add_option("--seed", arguments->seed, "Use this seed instead of the study's");
-  command->add_option("--threads", arguments->threads,
-                      "Threads to use (default: all); results are the same for any number")
+  command->add_option("-o,--out", arguments->out,
+                      "Folder for the results (default: out/ beside "
+                      "the study)");
+  command->add_option("--seed", arguments->seed, "Use this seed instead of the study's")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--threads", arguments->threads,
+                   "Threads to use (default: all); results are the same for any number")
       ->check(CLI::PositiveNumber);
   command->add_flag("--no-figures", arguments->no_figures, "Draw no figures");
   command->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");

@@ -1,11 +1,11 @@
 #include "terminal.hpp"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "neyman/core/progress.hpp"
 #include "neyman/reports/terminal.hpp"
@@ -27,9 +27,7 @@ void on_interrupt(int) {
 
 }  // namespace
 
-bool colour_output() {
-  return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
-}
+bool colour_output() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
 
 ProgressBar::ProgressBar(bool quiet) {
   if (quiet || isatty(STDERR_FILENO) == 0) return;

@@ -1,5 +1,7 @@
 #include "neyman/classifiers/mlp.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -71,7 +73,9 @@ Mlp::Config Mlp::Config::from(Settings settings) {
   widths = settings.numbers("hidden", widths, Limits::between(1, 65536));
   c.hidden.clear();
   for (double width : widths) {
-    if (width != std::floor(width)) settings.problem("hidden", "must hold whole numbers");
+    if (width != std::floor(width))
+      settings.problem(fmt::format("hidden[{}]", c.hidden.size()),
+                       fmt::format("is {}, but must be a whole number", width));
     c.hidden.push_back(static_cast<std::size_t>(width));
   }
   const auto choose = [&]<class Choice>(const char* key, Choice& value,

@@ -61,8 +61,8 @@ class Converter {
     } else {
       problems_.push_back({{file_, line},
                            path,
-                           "is a date or a time, but must be a text, a number, a flag, an "
-                           "array or a table"});
+                           "is a date or a time, but must be a number, a text in quotes, true, "
+                           "false, a list or a table"});
     }
     return result;
   }
@@ -79,7 +79,10 @@ Settings parse_settings(std::string_view text, const std::string& name) {
     root = toml::parse(text, std::string_view(name));
   } catch (const toml::parse_error& error) {
     const Where where{name, static_cast<int>(error.source().begin.line)};
-    throw StudyError({{where, "", "is not valid TOML: " + std::string(error.description())}});
+    std::string reason(error.description());
+    if (reason.find("could not determine value type") != std::string::npos)
+      reason += "; a text stands in quotes";
+    throw StudyError({{where, "", "is not valid TOML: " + reason}});
   }
   Converter converter(name);
   SettingValue::Table table = converter.table(root, "");

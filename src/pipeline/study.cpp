@@ -1,11 +1,11 @@
 #include "neyman/pipeline/study.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
@@ -15,58 +15,12 @@ namespace neyman {
 
 namespace {
 
-ParameterSpace read_parameters(Settings settings) {
-  auto table = settings.table("parameters");
-  if (table.keys().empty())
-    settings.problem("parameters", "is missing, but must name at least one parameter");
-  std::vector<Parameter> parameters;
-  for (const auto& name : table.keys()) {
-    auto entry = table.table(name);
-    const bool starts_well = std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_';
-    const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
-      return std::isalnum(c) || c == '_';
-    });
-    if (!starts_well || !plain)
-      table.problem(name, "is not a name for formulas, but must be letters, digits and _");
-    const auto range = entry.numbers("range", {});
-    if (!entry.has("range"))
-      entry.problem("range", "is missing, but must be [lowest, highest]");
-    else if (range.size() != 2 || !(range[0] < range[1]))
-      entry.problem("range", range.size() == 2
-                                 ? fmt::format("is [{}, {}], but must be [lowest, highest]",
-                                               range[0], range[1])
-                                 : "must be [lowest, highest]");
-    Parameter parameter{name, 0.0, 1.0, {}};
-    if (range.size() == 2 && range[0] < range[1]) {
-      parameter.low = range[0];
-      parameter.high = range[1];
-    }
-    if (entry.has("truth"))
-      parameter.truth = entry.number("truth", Limits::between(parameter.low, parameter.high));
-    parameters.push_back(parameter);
-  }
-  return ParameterSpace(std::move(parameters));
-}
-
-/// The weights must be allowed at the points that the run will use.
-void check_weights(Settings simulator, const Mixture& mixture, const Study& study) {
-  std::vector<std::vector<double>> points{study.reference};
-  if (study.parameters.size() == 1) {
-    points.push_back({study.parameters[0].low});
-    points.push_back({study.parameters[0].high});
-  }
-  for (const auto& point : points) {
-    try {
-      mixture.weights(point);
-    } catch (const ArgumentError& error) {
-      std::vector<std::string> place;
-      for (std::size_t p = 0; p < point.size(); ++p)
-        place.push_back(fmt::format("{} = {}", study.parameters[p].name, point[p]));
-      simulator.problem("weights", fmt::format("are not allowed at {}: {}",
-                                               fmt::join(place, ", "), error.what()));
-      return;
-    }
-  }
+/// "gamma = 0.05, beta = 1"
+std::string describe_point(const ParameterSpace& parameters, const std::vector<double>& point) {
+  std::vector<std::string> values;
+  for (std::size_t p = 0; p < point.size(); ++p)
+    values.push_back(fmt::format("{} = {}", parameters[p].name, point[p]));
+  return fmt::format("{}", fmt::join(values, ", "));
 }
 
 /// Components that depend on θ give other events from the same random numbers.
@@ -83,181 +37,314 @@ bool depends_on_parameters(const Distribution& component, const ParameterSpace& 
     component.sample(point, random, x);
     return x;
   };
-  return !(draw(low) == draw(high));
+  try {
+    return !(draw(low) == draw(high));
+  } catch (const ArgumentError&) {
+    return true;  // it can be made at some points and not at others
+  }
 }
 
-std::shared_ptr<const Mixture> read_simulator(Settings settings, const ParameterSpace& parameters,
-                                              const std::string& folder) {
-  auto table = settings.table("simulator");
-  if (!settings.has("simulator")) {
-    settings.problem("simulator", "is missing, but must describe how events are simulated");
-    return nullptr;
+/// Reads a study section by section. A section that rests on one with problems is left aside, so
+/// that one mistake is told once.
+class StudyReader {
+ public:
+  StudyReader(Settings settings, std::string folder, std::string file)
+      : settings_(std::move(settings)) {
+    study_.file = std::move(file);
+    study_.folder = std::move(folder);
   }
-  const auto before = settings.problems().size();
-  auto distribution = make_distribution(table, parameters, folder);
-  if (settings.problems().size() > before || !distribution) return nullptr;
-  auto mixture = std::dynamic_pointer_cast<const Mixture>(distribution);
-  if (!mixture) {
-    table.problem("kind", fmt::format("is \"{}\", but must be \"mixture\": parameters are fitted "
-                                      "where they are weights of a mixture",
-                                      distribution->kind()));
-    return nullptr;
+
+  Study read() {
+    auto head = settings_.table("study");
+    study_.name = head.text("name", "study");
+    study_.seed = static_cast<std::uint64_t>(head.integer("seed", 1));
+    read_parameters();
+    read_simulator();
+    read_reference();
+    read_training();
+    read_learning();
+    read_data();
+    read_inference();
+    read_ensemble();
+    read_compare();
+    auto report = settings_.table("report");
+    study_.title = report.text("title", study_.name);
+    study_.figures = report.flag("figures", true);
+    reseed(study_, study_.seed);
+    settings_.refuse_unread();
+    settings_.throw_if_problems();
+    return std::move(study_);
   }
-  for (std::size_t c = 0; c < mixture->components().size(); ++c)
-    if (depends_on_parameters(*mixture->components()[c], parameters)) {
-      table.problem("components",
-                    fmt::format("contains '{}', which depends on a parameter, but parameters may "
-                                "enter through the weights alone",
-                                mixture->names()[c]));
+
+ private:
+  void read_parameters() {
+    const auto before = settings_.problems().size();
+    auto table = settings_.table("parameters");
+    if (table.keys().empty() && settings_.problems().size() == before)
+      settings_.problem("parameters",
+                        "is missing, but must name at least one parameter, such as gamma = "
+                        "{ range = [0, 1] }");
+    std::vector<Parameter> parameters;
+    for (const auto& name : table.keys()) parameters.push_back(read_parameter(table, name));
+    parameters_known_ = parameters_known_ && !parameters.empty();
+    study_.parameters = ParameterSpace(std::move(parameters));
+    for (const auto& parameter : study_.parameters)
+      truth_.push_back(parameter.truth.value_or(0.5 * (parameter.low + parameter.high)));
+  }
+
+  Parameter read_parameter(Settings& table, const std::string& name) {
+    Parameter parameter{name, 0.0, 1.0, {}};
+    auto entry = table.table(name);
+    if (!table.is_table(name)) {
+      parameters_known_ = false;
+      return parameter;
+    }
+    try {
+      const Expression name_in_a_formula(name, ParameterSpace({parameter}));
+    } catch (const ArgumentError& error) {
+      table.problem(name, "cannot be used in formulas: " + error.reason());
+      parameters_known_ = false;
+    }
+    const auto before = settings_.problems().size();
+    const auto range = entry.numbers("range", {});
+    if (!entry.has("range"))
+      entry.problem("range", "is missing, but must be [lowest, highest]");
+    else if (range.size() == 2 && range[0] >= range[1])
+      entry.problem("range",
+                    fmt::format("is [{}, {}], but must be [lowest, highest]", range[0], range[1]));
+    else if (range.size() != 2 && settings_.problems().size() == before)
+      entry.problem("range",
+                    fmt::format("has {} values, but must be [lowest, highest]", range.size()));
+    if (settings_.problems().size() == before) {
+      parameter.low = range[0];
+      parameter.high = range[1];
+    } else {
+      parameters_known_ = false;
+    }
+    const auto within =
+        parameters_known_ ? Limits::between(parameter.low, parameter.high) : Limits::any();
+    const double truth = entry.number("truth", 0.5 * (parameter.low + parameter.high), within);
+    if (entry.has("truth")) parameter.truth = truth;
+    return parameter;
+  }
+
+  void read_simulator() {
+    auto table = settings_.table("simulator");
+    if (!settings_.has("simulator"))
+      settings_.problem("simulator", "is missing, but must describe how events are simulated");
+    if (!settings_.is_table("simulator") || !parameters_known_) return;
+    const auto before = settings_.problems().size();
+    const auto distribution = make_distribution(table, study_.parameters, study_.folder);
+    if (settings_.problems().size() > before || !distribution) return;
+    auto mixture = std::dynamic_pointer_cast<const Mixture>(distribution);
+    if (!mixture) {
+      table.problem("kind", fmt::format("is \"{}\", but must be \"mixture\": parameters can be "
+                                        "fitted where they are shares of its components",
+                                        distribution->kind()));
+      return;
+    }
+    auto components = table.tables("components");
+    for (std::size_t c = 0; c < components.size(); ++c)
+      if (depends_on_parameters(*mixture->components()[c], study_.parameters))
+        components[c].problem("", fmt::format("('{}') depends on a parameter, but parameters may "
+                                              "enter through the weights alone",
+                                              mixture->names()[c]));
+    const auto uses = weights_of(*mixture).uses();
+    for (std::size_t p = 0; p < study_.parameters.size(); ++p)
+      if (std::find(uses.begin(), uses.end(), p) == uses.end())
+        table.problem("weights", fmt::format("do not depend on parameter '{}', but must: what "
+                                             "they do not depend on cannot be fitted",
+                                             study_.parameters[p].name));
+    if (settings_.problems().size() == before) study_.simulator = std::move(mixture);
+  }
+
+  static MixtureWeights weights_of(const Mixture& mixture) {
+    return {mixture.weight_expressions(), mixture.components().size()};
+  }
+
+  /// A θ at which events are simulated or ratios are taken, so that the weights must be allowed.
+  std::vector<double> point(Settings parent, const char* key) {
+    auto table = parent.table(key);
+    if (!parameters_known_) return truth_;
+    const auto before = settings_.problems().size();
+    auto point = read_point(table, study_.parameters, truth_);
+    if (settings_.problems().size() > before || !study_.simulator) return point;
+    try {
+      weights_of (*study_.simulator)(point);
+    } catch (const ArgumentError& error) {
+      parent.problem(key, fmt::format("is {}, where the weights of the simulator are not "
+                                      "allowed: {}",
+                                      describe_point(study_.parameters, point), error.reason()));
+    }
+    return point;
+  }
+
+  void read_reference() {
+    if (!settings_.has("reference") && parameters_known_)
+      settings_.problem("reference",
+                        fmt::format("is missing, but must give the denominator of the ratios, "
+                                    "such as {} = {}",
+                                    study_.parameters[0].name, study_.parameters[0].low));
+    study_.reference = point(settings_, "reference");
+  }
+
+  void read_training() {
+    auto table = settings_.table("training");
+    study_.training_samples = static_cast<std::size_t>(table.integer("samples", 200000, 1));
+    study_.learning.folds = static_cast<std::size_t>(table.integer("folds", 5, 2, 1000));
+    if (!study_.simulator) return;
+    const std::size_t least = 10 * study_.learning.folds * study_.simulator->components().size();
+    if (study_.training_samples < least)
+      table.problem("samples", fmt::format("is {}, but must be at least {}: ten events of each "
+                                           "component in each fold",
+                                           study_.training_samples, least));
+  }
+
+  /// What `make` makes of a table; null where it cannot.
+  template <class Make>
+  auto made(Settings table, Make&& make) -> decltype(make(table)) {
+    const auto before = settings_.problems().size();
+    try {
+      return make(table);
+    } catch (const ArgumentError& error) {
+      if (settings_.problems().size() == before) table.problem("", error.reason());
       return nullptr;
     }
-  const auto uses =
-      MixtureWeights(mixture->weight_expressions(), mixture->components().size()).uses();
-  for (std::size_t p = 0; p < parameters.size(); ++p)
-    if (std::find(uses.begin(), uses.end(), p) == uses.end())
-      table.problem("weights", fmt::format("do not depend on parameter '{}', but must",
-                                           parameters[p].name));
-  return mixture;
-}
-
-void read_data(Settings settings, Study& study) {
-  auto table = settings.table("data");
-  if (table.has("file")) study.data.file = table.text("file");
-  study.data.events = static_cast<std::size_t>(table.integer("events", 5000, 1));
-  study.data.options.features = table.texts("columns", {});
-  study.data.options.weight = table.text("weights", "");
-  study.data.options.on_invalid =
-      table.choice("invalid", "refuse", {"refuse", "drop"}) == "drop" ? OnInvalid::drop
-                                                                      : OnInvalid::refuse;
-  if (!study.data.file) {
-    for (const auto& parameter : study.parameters)
-      if (!parameter.truth)
-        table.problem("file", fmt::format("is missing, and data cannot be simulated because "
-                                          "parameters.{} has no truth",
-                                          parameter.name));
-    return;
   }
-  std::filesystem::path path(*study.data.file);
-  if (path.is_relative()) path = std::filesystem::path(study.folder) / path;
-  study.data.file = path.string();
-  try {
-    const auto columns = file_columns(*study.data.file, study.data.options);
-    const auto check_column = [&](const char* key, const std::string& name) {
+
+  std::unique_ptr<Classifier> classifier(Settings table) {
+    return made(table, [](const Settings& from) { return make_classifier(from); });
+  }
+
+  void read_learning() {
+    study_.learning.classifier = classifier(settings_.table("classifier"));
+    auto table = settings_.table("calibration");
+    study_.learning.calibrator =
+        made(table, [](const Settings& from) { return make_calibrator(from); });
+    study_.learning.replicas = static_cast<std::size_t>(table.integer("replicas", 40, 0, 10000));
+    study_.learning.normalise = table.flag("normalise", true);
+  }
+
+  void read_data() {
+    auto table = settings_.table("data");
+    auto& data = study_.data;
+    const auto before = settings_.problems().size();
+    if (table.has("file")) data.file = table.text("file");
+    data.events = static_cast<std::size_t>(table.integer("events", 5000, 1));
+    data.options.features = table.texts("columns", {});
+    data.options.weight = table.text("weights", "");
+    data.options.on_invalid = table.choice("invalid", "refuse", {"refuse", "drop"}) == "drop"
+                                  ? OnInvalid::drop
+                                  : OnInvalid::refuse;
+    if (settings_.problems().size() > before) return;
+    if (!data.file) {
+      auto parameters = settings_.table("parameters");
+      for (const auto& parameter : study_.parameters)
+        if (parameters_known_ && !parameter.truth)
+          parameters.table(parameter.name)
+              .problem("truth",
+                       "is missing, but must be given where data.file is not: the data "
+                       "are then simulated at the truth");
+      return;
+    }
+    data.file = (std::filesystem::path(study_.folder) / *data.file).lexically_normal().string();
+    try {
+      check_columns(table);
+      if (settings_.problems().size() == before) check_rows();
+    } catch (const ArgumentError& error) {
+      table.problem("file", "cannot be used: " + error.reason());
+    } catch (const Error& error) {
+      table.problem("file", fmt::format("cannot be used: {}", error.what()));
+    }
+  }
+
+  void check_columns(Settings table) {
+    const auto& options = study_.data.options;
+    const auto columns = file_columns(*study_.data.file, options);
+    const auto check_column = [&](const std::string& key, const std::string& name) {
       if (std::find(columns.begin(), columns.end(), name) == columns.end())
-        table.problem(key, fmt::format("names '{}', but the columns of {} are {}", name,
-                                       path.filename().string(), fmt::join(columns, ", ")));
+        table.problem(key, fmt::format("is \"{}\", but the columns of {} are {}", name,
+                                       std::filesystem::path(*study_.data.file).filename().string(),
+                                       fmt::join(columns, ", ")));
     };
-    for (const auto& name : study.data.options.features) check_column("columns", name);
-    if (!study.data.options.weight.empty()) check_column("weights", study.data.options.weight);
-    const std::size_t features = study.data.options.features.empty()
-                                     ? columns.size() - (study.data.options.weight.empty() ? 0 : 1)
-                                     : study.data.options.features.size();
-    if (study.simulator && features != study.simulator->dimension())
-      table.problem("file", fmt::format("has {} feature columns, but the simulator makes {}",
-                                        features, study.simulator->dimension()));
-  } catch (const Error& error) {
-    table.problem("file", fmt::format("cannot be used: {}", error.what()));
-  }
-}
-
-void read_inference(Settings settings, Study& study, const std::vector<double>& truth) {
-  auto table = settings.table("inference");
-  study.levels = table.numbers("levels", study.levels, Limits::inside(0.0, 1.0));
-  if (study.levels.empty()) table.problem("levels", "is empty, but must name a level");
-  study.scan_points = static_cast<std::size_t>(table.integer("scan", 101, 3, 100000));
-  if (!table.has("test")) return;
-  auto test = table.table("test");
-  SimpleTestConfig config;
-  for (const char* key : {"null", "alternative"})
-    if (!test.has(key)) test.problem(key, "is missing, but must be a point such as { gamma = 0 }");
-  config.null = read_point(test.table("null"), study.parameters, truth);
-  config.alternative = read_point(test.table("alternative"), study.parameters, truth);
-  config.datasets = static_cast<std::size_t>(test.integer("datasets", 1000, 1));
-  config.size = test.number("size", 0.05, Limits::inside(0.0, 1.0));
-  study.test = config;
-}
-
-std::unique_ptr<Classifier> read_classifier(Settings table) {
-  const auto before = table.problems().size();
-  try {
-    return make_classifier(table);
-  } catch (const ArgumentError& error) {
-    if (table.problems().size() == before) table.problem("kind", error.what());
-    return nullptr;
-  }
-}
-
-Study read(Settings settings, std::string folder, std::string file) {
-  Study study;
-  study.file = std::move(file);
-  study.folder = std::move(folder);
-  auto head = settings.table("study");
-  study.name = head.text("name", "study");
-  study.seed = static_cast<std::uint64_t>(head.integer("seed", 1));
-  study.parameters = read_parameters(settings);
-  std::vector<double> truth;
-  for (const auto& parameter : study.parameters)
-    truth.push_back(parameter.truth.value_or(0.5 * (parameter.low + parameter.high)));
-
-  study.simulator = read_simulator(settings, study.parameters, study.folder);
-  if (!settings.has("reference"))
-    settings.problem("reference", "is missing, but must be the point θ1 of the denominator");
-  study.reference = read_point(settings.table("reference"), study.parameters, truth);
-  if (study.simulator) check_weights(settings.table("simulator"), *study.simulator, study);
-
-  auto training = settings.table("training");
-  study.training_samples = static_cast<std::size_t>(training.integer("samples", 200000, 1));
-  study.learning.folds = static_cast<std::size_t>(training.integer("folds", 5, 2, 1000));
-  if (study.simulator) {
-    const std::size_t each = study.training_samples / study.simulator->components().size();
-    if (each < 10 * study.learning.folds)
-      training.problem("samples", fmt::format("is {}, but must be at least {}: ten events of each "
-                                              "component in each fold",
-                                              study.training_samples,
-                                              10 * study.learning.folds *
-                                                  study.simulator->components().size()));
+    for (std::size_t i = 0; i < options.features.size(); ++i)
+      check_column(fmt::format("columns[{}]", i), options.features[i]);
+    if (!options.weight.empty()) check_column("weights", options.weight);
+    if (!study_.simulator) return;
+    const std::size_t features = options.features.empty()
+                                     ? columns.size() - (options.weight.empty() ? 0 : 1)
+                                     : options.features.size();
+    if (features != study_.simulator->dimension())
+      table.problem(
+          options.features.empty() ? "file" : "columns",
+          fmt::format("has {} feature columns ({}), but the simulator makes {}; choose "
+                      "with columns = [\"{}\"]",
+                      features,
+                      fmt::join(options.features.empty() ? columns : options.features, ", "),
+                      study_.simulator->dimension(), columns[0]));
   }
 
-  study.learning.classifier = read_classifier(settings.table("classifier"));
-  auto calibration = settings.table("calibration");
-  study.learning.calibrator = make_calibrator(calibration);
-  study.learning.replicas =
-      static_cast<std::size_t>(calibration.integer("replicas", 40, 0, 10000));
-  study.learning.normalise = calibration.flag("normalise", true);
+  /// Reads the events once: a run should not stop at a row that could have been seen before.
+  void check_rows() const {
+    SampleReader reader(*study_.data.file, study_.data.options);
+    while (reader.next()) {
+    }
+  }
 
-  read_data(settings, study);
-  read_inference(settings, study, truth);
+  void read_inference() {
+    auto table = settings_.table("inference");
+    study_.levels = table.numbers("levels", study_.levels, Limits::inside(0.0, 1.0));
+    if (study_.levels.empty()) table.problem("levels", "is empty, but must name a level");
+    study_.scan_points = static_cast<std::size_t>(table.integer("scan", 101, 3, 100000));
+    auto test = table.table("test");
+    if (!table.is_table("test")) return;
+    const auto before = settings_.problems().size();
+    SimpleTestConfig config;
+    for (const char* key : {"null", "alternative"})
+      if (!test.has(key) && parameters_known_)
+        test.problem(key, fmt::format("is missing, but must be a point such as {{ {} }}",
+                                      describe_point(study_.parameters, truth_)));
+    config.null = point(test, "null");
+    config.alternative = point(test, "alternative");
+    if (settings_.problems().size() == before && parameters_known_ &&
+        config.null == config.alternative)
+      test.problem("alternative", "is the same point as null, but must differ");
+    config.datasets = static_cast<std::size_t>(test.integer("datasets", 1000, 1));
+    config.size = test.number("size", 0.05, Limits::inside(0.0, 1.0));
+    study_.test = config;
+  }
 
-  if (settings.has("ensemble")) {
-    auto table = settings.table("ensemble");
+  void read_ensemble() {
+    auto table = settings_.table("ensemble");
+    if (!settings_.is_table("ensemble")) return;
     EnsembleConfig config;
     config.datasets = static_cast<std::size_t>(table.integer("datasets", 1000, 1));
     config.events = static_cast<std::size_t>(table.integer("events", 5000, 1));
-    config.point = read_point(table.table("at"), study.parameters, truth);
-    config.levels = study.levels;
-    study.ensemble = config;
+    config.point = point(table, "at");
+    config.levels = study_.levels;
+    study_.ensemble = config;
   }
-  if (settings.has("compare")) {
-    auto table = settings.table("compare");
-    Study::Compare compare;
-    compare.point = read_point(table.table("at"), study.parameters, truth);
-    for (auto& entry : table.tables("classifiers"))
-      compare.classifiers.push_back(read_classifier(entry));
-    if (compare.classifiers.empty())
-      table.problem("classifiers", "is missing, but must be a list such as [{ kind = \"mlp\" }]");
-    compare.evaluation_events =
-        static_cast<std::size_t>(table.integer("events", 100000, 1));
-    study.compare = compare;
-  }
-  auto report = settings.table("report");
-  study.title = report.text("title", study.name);
-  study.figures = report.flag("figures", true);
 
-  reseed(study, study.seed);
-  settings.refuse_unread();
-  settings.throw_if_problems();
-  return study;
-}
+  void read_compare() {
+    auto table = settings_.table("compare");
+    if (!settings_.is_table("compare")) return;
+    Study::Compare compare;
+    compare.point = point(table, "at");
+    const auto before = settings_.problems().size();
+    for (auto& entry : table.tables("classifiers"))
+      compare.classifiers.push_back(classifier(entry));
+    if (compare.classifiers.empty() && settings_.problems().size() == before)
+      table.problem("classifiers",
+                    "is missing or empty, but must be a list such as [{ kind = \"mlp\" }]");
+    compare.evaluation_events = static_cast<std::size_t>(table.integer("events", 100000, 1));
+    study_.compare = compare;
+  }
+
+  Settings settings_;
+  Study study_;
+  std::vector<double> truth_;     // of each parameter; the middle of its range where unknown
+  bool parameters_known_ = true;  // without problems in names and ranges
+};
 
 }  // namespace
 
@@ -279,11 +366,11 @@ std::vector<double> read_point(Settings table, const ParameterSpace& parameters,
 
 Study read_study(const std::string& path) {
   const auto folder = std::filesystem::path(path).parent_path().string();
-  return read(read_settings(path), folder.empty() ? "." : folder, path);
+  return StudyReader(read_settings(path), folder.empty() ? "." : folder, path).read();
 }
 
 Study parse_study(const std::string& text, const std::string& name, const std::string& folder) {
-  return read(parse_settings(text, name), folder, name);
+  return StudyReader(parse_settings(text, name), folder, name).read();
 }
 
 }  // namespace neyman

@@ -94,8 +94,8 @@ TEST(SettingsFile, DatesAndTimesAreAllRefused) {
   } catch (const StudyError& error) {
     ASSERT_EQ(error.problems().size(), 3u);
     EXPECT_EQ(to_string(error.problems()[0]),
-              "study.toml:1: day is a date or a time, but must be a text, a number, a flag, an "
-              "array or a table");
+              "study.toml:1: day is a date or a time, but must be a number, a text in quotes, "
+              "true, false, a list or a table");
     EXPECT_EQ(error.problems()[1].key, "run.at[1]");
     EXPECT_EQ(error.problems()[1].where.line, 3);
     EXPECT_EQ(error.problems()[2].key, "run.now");

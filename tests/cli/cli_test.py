@@ -1,0 +1,639 @@
+"""Runs the built `neyman` program as a user does and looks at what comes out.
+
+    python3 cli_test.py --neyman build/cli/neyman              all groups
+    python3 cli_test.py --neyman build/cli/neyman Broken       one group
+    python3 cli_test.py --neyman build/cli/neyman --regenerate
+
+The last writes what `neyman check` says about broken/*.toml into the .expected files beside
+them; read the difference before committing it.
+"""
+
+import argparse
+import json
+import math
+import os
+import pty
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BROKEN = HERE / "broken"
+EXAMPLES = HERE.parent.parent / "examples"
+NEYMAN = ""
+
+# Small enough for a second, with every section that a run can have.
+SMALL_STUDY = """
+[study]
+name = "small"
+seed = 1
+
+[parameters]
+gamma = { range = [0, 1], truth = 0.3 }
+
+[simulator]
+kind = "mixture"
+weights = ["1 - gamma", "gamma"]
+components = [
+  { name = "background", kind = "normal", mean = 0, sigma = 1 },
+  { name = "signal", kind = "normal", mean = 2, sigma = 1 },
+]
+
+[reference]
+gamma = 0.2
+
+[training]
+samples = 2000
+folds = 2
+
+[classifier]
+kind = "logistic"
+
+[calibration]
+kind = "sigmoid"
+replicas = 10
+
+[data]
+events = 300
+
+[inference.test]
+null = { gamma = 0.1 }
+alternative = { gamma = 0.3 }
+datasets = 20
+
+[ensemble]
+datasets = 20
+events = 200
+at = { gamma = 0.3 }
+
+[compare]
+at = { gamma = 0.3 }
+classifiers = [{ kind = "logistic" }]
+events = 1000
+"""
+
+
+def neyman(*arguments, cwd=None, environment=None):
+    """A finished run of the program: returncode, stdout, stderr."""
+    return subprocess.run([NEYMAN, *map(str, arguments)], cwd=cwd, text=True, timeout=250,
+                          stdin=subprocess.DEVNULL, capture_output=True, env=environment)
+
+
+def refuse_constant(name):
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_json(path):
+    return json.loads(path.read_text(), parse_constant=refuse_constant)
+
+
+def files_in(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+class Folder(unittest.TestCase):
+    """A test with a temporary folder that ends with its class."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp(prefix="neyman-cli-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def fails(self, done, *words, status=1):
+        """The program ended with this status and one plain sentence that holds all words."""
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stdout, "")
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertNotRegex(done.stderr, INTERNAL)
+
+
+# --------------------------------------------------------------------------- broken studies
+
+# A name of the program's inside has no business in a message to the person who wrote a study.
+INTERNAL = re.compile(r"\b(Expression|SampleReader|ParameterSpace|Settings|Matrix|std|neyman::|"
+                      r"\w*_\w+|mixture|normal): [a-z]")
+
+
+def check_output(study):
+    """What `neyman check` says about a broken study, with what depends on libraries masked."""
+    done = neyman("check", study.name, cwd=BROKEN)
+    text = f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    return re.sub(r"(is not valid TOML: ).*", r"\1<what the parser found>", text)
+
+
+class Broken(unittest.TestCase):
+    maxDiff = None
+
+    def studies(self):
+        studies = sorted(BROKEN.glob("*.toml"))
+        self.assertGreaterEqual(len(studies), 25)
+        return studies
+
+    def test_messages(self):
+        for study in self.studies():
+            with self.subTest(study=study.name):
+                expected = study.with_suffix(".expected")
+                self.assertTrue(expected.exists(), "run with --regenerate, then read it")
+                self.assertEqual(check_output(study), expected.read_text())
+
+    def test_form(self):
+        """file:line: key …, in the order of the lines; only what is missing has no line."""
+        for study in self.studies():
+            with self.subTest(study=study.name):
+                lines = check_output(study).splitlines()
+                self.assertEqual(lines[0], "exit status 2")
+                problems = lines[1:-1]
+                count = len(problems)
+                self.assertEqual(lines[-1], f"{count} problem{'s' if count > 1 else ''} found; "
+                                            "nothing was run")
+                numbers = []
+                for problem in problems:
+                    match = re.match(rf"{re.escape(study.name)}(:(\d+))?: (\S+) (.*)", problem)
+                    self.assertTrue(match, problem)
+                    if match[2] is None:
+                        self.assertIn("is missing", problem)
+                    numbers.append(int(match[2] or 0))
+                    self.assertNotRegex(problem, INTERNAL)
+                self.assertEqual(numbers, sorted(numbers))
+
+    def test_run_and_check_say_the_same(self):
+        study = BROKEN / "several_problems.toml"
+        with tempfile.TemporaryDirectory() as out:
+            target = Path(out) / "never"
+            run = neyman("run", study, "--out", target)
+            self.assertEqual(run.returncode, 2)
+            self.assertEqual(run.stderr, neyman("check", study).stderr)
+            self.assertFalse(target.exists())
+
+
+def regenerate():
+    for study in sorted(BROKEN.glob("*.toml")):
+        study.with_suffix(".expected").write_text(check_output(study))
+
+
+# ------------------------------------------------------------------------------- commands
+
+class Commands(Folder):
+    def test_version(self):
+        done = neyman("--version")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"^neyman \d+\.\d+\.\d+\n$")
+
+    def test_help_has_examples(self):
+        top = neyman("--help")
+        self.assertEqual(top.returncode, 0)
+        self.assertIn("Examples:", top.stdout)
+        for command in ("run", "check", "example", "fit"):
+            self.assertIn(f"neyman {command} ", top.stdout)
+            done = neyman(command, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertRegex(done.stdout, rf"Examples?:\n  neyman {command}")
+
+    def test_unknown_command(self):
+        self.fails(neyman("rnu", "study.toml"), "'rnu' is not a command", "did you mean 'run'?",
+                   "neyman --help", status=2)
+        self.fails(neyman("optimise"), "'optimise' is not a command", "check", status=2)
+
+    def test_wrong_command_line(self):
+        for arguments, word in (
+                ((), "subcommand"),
+                (("run",), "study"),
+                (("run", "a.toml", "--sede", "3"), "--sede"),
+                (("run", "a.toml", "--seed", "three"), "three"),
+                (("run", "a.toml", "--seed", "-3"), "-3"),
+                (("run", "a.toml", "--threads", "0"), "threads"),
+                (("fit", "model.h5"), "--data")):
+            with self.subTest(arguments=arguments):
+                done = neyman(*arguments, cwd=self.folder)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(word, done.stderr)
+
+    def test_study_that_is_not_there(self):
+        for command in ("check", "run"):
+            self.fails(neyman(command, "nowhere/study.toml"), "nowhere/study.toml",
+                       "does not exist")
+            self.fails(neyman(command, self.folder), str(self.folder), "folder")
+
+    def test_check_accepts_a_study(self):
+        study = self.write("study.toml", SMALL_STUDY)
+        done = neyman("check", study)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("no problems", done.stdout)
+        self.assertEqual(files_in(self.folder), ["study.toml"])
+
+    def test_study_in_another_folder_finds_its_data(self):
+        inner = self.folder / "inner"
+        inner.mkdir()
+        (inner / "events.csv").write_text("x\n1\n2\n")
+        (inner / "study.toml").write_text(
+            SMALL_STUDY.replace("events = 300", 'file = "events.csv"'))
+        self.assertEqual(neyman("check", inner / "study.toml").returncode, 0)
+        self.assertEqual(neyman("check", "study.toml", cwd=inner).returncode, 0)
+        shutil.rmtree(inner)
+
+    def test_shares_of_several_components(self):
+        """Shares that cannot all be at the middle of their ranges are a study all the same."""
+        study = self.write("shares.toml", SMALL_STUDY.replace(
+            "gamma = { range = [0, 1], truth = 0.3 }",
+            "\n".join(f"{p} = {{ range = [0, 1], truth = 0.2 }}" for p in "abc")).replace(
+            '["1 - gamma", "gamma"]', '["1 - a - b - c", "a", "b", "c"]').replace(
+            "]\n\n[reference]\ngamma = 0.2",
+            "".join(f'  {{ name = "{n}", kind = "normal", mean = {m}, sigma = 1 }},\n'
+                    for n, m in (("third", 3), ("fourth", 4))) +
+            "]\n\n[reference]\na = 0\nb = 0\nc = 0").replace(
+            "{ gamma = 0.1 }", "{ a = 0.1 }").replace("{ gamma = 0.3 }", "{ a = 0.3 }"))
+        done = neyman("check", study)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        study.unlink()
+
+
+# ------------------------------------------------------------------------------- examples
+
+class Examples(Folder):
+    def test_every_example_study_passes(self):
+        studies = sorted(EXAMPLES.glob("*/*.toml"))
+        self.assertGreaterEqual(len(studies), 2)
+        for study in studies:
+            done = neyman("check", study)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), study)
+
+    def test_copy(self):
+        listed = neyman("example")
+        self.assertEqual(listed.returncode, 0)
+        self.assertIn("mixture", listed.stdout.split())
+        done = neyman("example", "mixture", "mine", cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("neyman run mine/study.toml", done.stdout)
+        self.assertEqual(neyman("check", "mine/study.toml", cwd=self.folder).returncode, 0)
+
+        (self.folder / "mine" / "study.toml").write_text("# my own work\n")
+        again = neyman("example", "mixture", "mine", cwd=self.folder)
+        self.fails(again, "mine", "exists already")
+        self.assertEqual((self.folder / "mine" / "study.toml").read_text(), "# my own work\n")
+
+    def test_copy_to_its_own_name_and_into_new_folders(self):
+        self.assertEqual(neyman("example", "mixture", cwd=self.folder).returncode, 0)
+        self.assertTrue((self.folder / "mixture" / "study.toml").exists())
+        done = neyman("example", "mixture", "deep/er/", cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue((self.folder / "deep" / "er" / "study.toml").exists())
+        self.assertEqual([p.name for p in self.folder.rglob("*.partial")], [])
+
+    def test_unknown_example(self):
+        self.fails(neyman("example", "mixtur", cwd=self.folder), "'mixtur' is not an example",
+                   "did you mean 'mixture'?")
+
+    def test_place_that_cannot_be_written(self):
+        self.write("file", "")
+        self.fails(neyman("example", "mixture", "file/mine", cwd=self.folder), "file/mine")
+
+
+# ------------------------------------------------------------------------------------ run
+
+class RunFiles(Folder):
+    """One run with everything on, and what it leaves behind."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (cls.folder / "study.toml").write_text(SMALL_STUDY)
+        cls.done = neyman("run", "study.toml", cwd=cls.folder)
+        cls.out = cls.folder / "out"
+
+    def test_status(self):
+        self.assertEqual(self.done.returncode, 0, self.done.stderr)
+        self.assertEqual(self.done.stderr, "")
+
+    def test_files(self):
+        files = files_in(self.out)
+        for name in ("results.json", "report.html", "model.h5"):
+            self.assertIn(name, files)
+        self.assertEqual([f for f in files if ".tmp" in f or ".partial" in f], [])
+        if shutil.which("gnuplot"):
+            figures = [f for f in files if f.startswith("figures/")]
+            for ending in (".svg", ".pdf"):
+                self.assertTrue([f for f in figures if f.endswith(ending)], ending)
+
+    def test_stable_keys(self):
+        results = read_json(self.out / "results.json")
+        self.assertEqual(results["schema"], "neyman.results/1")
+        self.assertEqual(results["study"]["name"], "small")
+        self.assertEqual(results["study"]["seed"], 1)
+        for fit in ("fit", "exact_fit"):
+            self.assertEqual(results[fit]["status"], "converged")
+            gamma = results[fit]["parameters"]["gamma"]
+            self.assertGreater(gamma["error"], 0)
+            inner, outer = gamma["interval"]["0.683"], gamma["interval"]["0.95"]
+            self.assertTrue(outer[0] < inner[0] < gamma["estimate"] < inner[1] < outer[1])
+        # Two shifted normals of one width: the logistic classifier is of the right form.
+        learned, exact = (results[f]["parameters"]["gamma"] for f in ("fit", "exact_fit"))
+        self.assertLess(abs(learned["estimate"] - exact["estimate"]), exact["error"])
+        self.assertEqual(results["ensemble"]["datasets"], 20)
+        self.assertEqual(len(results["ensemble"]["approximate"]["estimates"]["gamma"]), 20)
+        self.assertTrue(0 <= results["test"]["p_value"] <= 1)
+        for check in results["diagnostics"]:
+            self.assertIn(check["verdict"], ("pass", "warn", "fail"))
+            self.assertTrue(math.isfinite(check["statistic"]))
+            self.assertTrue(0 <= check["p_value"] <= 1)
+        self.assertEqual({c["name"] for c in results["diagnostics"]}, {"normalisation", "wilks"})
+        self.assertEqual(results["budget"]["simulated"], 2000)
+        self.assertEqual(results["budget"]["ensemble"], 20 * 200)
+        self.assertTrue(all(seconds >= 0 for seconds in results["timing"].values()))
+        self.assertLessEqual({"simulate", "train", "fit"}, set(results["timing"]))
+        self.assertIsInstance(results["warnings"], list)
+
+    def test_report(self):
+        html = (self.out / "report.html").read_text()
+        self.assertIn("small", html)
+        self.assertNotRegex(html, r"(src|href)=[\"']https?:")  # self-contained
+
+    def test_summary(self):
+        results = read_json(self.out / "results.json")
+        gamma = results["fit"]["parameters"]["gamma"]
+        self.assertIn(f"{gamma['estimate']:.3f} ± {gamma['error']:.3f}", self.done.stdout)
+        for name in ("report.html", "results.json", "model.h5"):
+            self.assertIn(name, self.done.stdout)
+
+    def test_no_escape_sequences_without_a_terminal(self):
+        self.assertNotIn("\x1b", self.done.stdout + self.done.stderr)
+        self.assertNotIn("\r", self.done.stdout + self.done.stderr)
+
+
+class RunAgain(Folder):
+    """Runs beside each other: seeds, threads, folders."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (cls.folder / "study.toml").write_text(SMALL_STUDY)
+
+    def run_study(self, out, *arguments, study="study.toml"):
+        return neyman("run", study, "--no-figures", "--quiet", "--out", out, *arguments,
+                      cwd=self.folder)
+
+    def results(self, out, *arguments, **named):
+        done = self.run_study(out, *arguments, **named)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        results = read_json(self.folder / out / "results.json")
+        for volatile in ("timing", "threads"):
+            del results[volatile]
+        return results
+
+    def test_one_seed_gives_the_same_results_on_any_number_of_threads(self):
+        one = self.results("one", "--threads", 1)
+        self.assertEqual(one, self.results("two", "--threads", 2))
+        self.assertEqual(one, self.results("one", "--threads", 1))  # over the old files
+        self.assertEqual(one["study"]["seed"], 1)
+        other = self.results("other", "--seed", 2)
+        self.assertEqual(other["study"]["seed"], 2)
+        self.assertNotEqual(one["fit"]["parameters"], other["fit"]["parameters"])
+        self.assertNotEqual(one["ensemble"], other["ensemble"])
+        self.write("seed2.toml", SMALL_STUDY.replace("seed = 1", "seed = 2"))
+        written = self.results("written", study="seed2.toml")
+        self.assertEqual(written["fit"], other["fit"])
+        self.assertEqual(written["ensemble"], other["ensemble"])
+
+    def test_no_figures(self):
+        self.results("plain")
+        self.assertFalse((self.folder / "plain" / "figures").exists())
+
+    def test_minimal_study(self):
+        """Without test, ensemble and comparison, their parts are absent, not empty."""
+        self.write("minimal.toml", SMALL_STUDY[:SMALL_STUDY.index("[inference.test]")])
+        results = self.results("minimal", study="minimal.toml")
+        for part in ("test", "ensemble", "comparison"):
+            self.assertNotIn(part, results)
+
+    def test_folder_that_cannot_be_written(self):
+        """Told before the work, not after it."""
+        self.write("file", "")
+        start = time.monotonic()
+        self.fails(self.run_study("file/out"), "file/out")
+        self.fails(self.run_study("file"), "file")
+        (self.folder / "taken" / "results.json").mkdir(parents=True)
+        self.fails(self.run_study("taken"), "taken/results.json", "folder")
+        self.assertEqual(files_in(self.folder / "taken"), [])
+        self.assertLess(time.monotonic() - start, 60)
+
+    def test_data_that_change_after_the_check(self):
+        """Data with a row that cannot be used are refused by the check already."""
+        self.write("events.csv", "x\n0.5\nnan\n")
+        self.write("bad.toml", SMALL_STUDY.replace("events = 300", 'file = "events.csv"'))
+        done = self.run_study("bad", study="bad.toml")
+        self.fails(done, "data.file", "events.csv:3", status=2)
+        self.assertFalse((self.folder / "bad").exists())
+        self.write("drop.toml", SMALL_STUDY.replace(
+            "events = 300", 'file = "events.csv"\ninvalid = "drop"'))
+        self.write("events.csv", "x\n" + "0.5\n1.5\n-0.5\n2.5\n" * 20 + "nan\n")
+        results = self.results("drop", study="drop.toml")
+        self.assertEqual(results["study"]["events"], 80)
+        self.assertIn("1 of 81 rows of the data were dropped", " ".join(results["warnings"]))
+
+
+# ------------------------------------------------------------------------------------ fit
+
+class Fit(Folder):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        values = [((37 * i) % 101) / 101 * 6 - 2.5 for i in range(300)]
+        (cls.folder / "events.csv").write_text("x\n" + "".join(f"{v!r}\n" for v in values))
+        study = SMALL_STUDY[:SMALL_STUDY.index("[inference.test]")].replace(
+            "events = 300", 'file = "events.csv"')
+        (cls.folder / "study.toml").write_text(study)
+        done = neyman("run", "study.toml", "--no-figures", "--quiet", cwd=cls.folder)
+        assert done.returncode == 0, done.stderr
+        cls.model = cls.folder / "out" / "model.h5"
+
+    def fit(self, data, *arguments, model=None):
+        return neyman("fit", model or self.model, "--data", data, *arguments, cwd=self.folder)
+
+    def refused(self, done, *words):
+        self.fails(done, *words)
+        self.assertFalse((self.folder / "refused").exists())
+
+    def test_same_data_give_the_same_fit(self):
+        done = self.fit("events.csv", "--out", "again", "--no-figures")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertNotIn("\x1b", done.stdout)
+        run = read_json(self.folder / "out" / "results.json")["fit"]
+        again = read_json(self.folder / "again" / "results.json")["fit"]
+        for key in ("estimate", "error", "statistical_error", "simulation_error"):
+            first, second = (f["parameters"]["gamma"][key] for f in (run, again))
+            self.assertLessEqual(abs(first - second), 1e-12 * abs(first), key)
+        for level in ("0.683", "0.95"):
+            for end in (0, 1):
+                first, second = (f["parameters"]["gamma"]["interval"][level][end]
+                                 for f in (run, again))
+                self.assertLessEqual(abs(first - second), 1e-12)
+        self.assertEqual(files_in(self.folder / "again"), ["report.html", "results.json"])
+
+    def test_without_out_nothing_is_written(self):
+        before = files_in(self.folder)
+        done = self.fit("events.csv")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("gamma", done.stdout.replace("γ", "gamma"))
+        self.assertEqual(files_in(self.folder), before)
+        self.assertEqual(self.fit("events.csv", "--quiet").stdout, "")
+
+    def test_colours_only_where_they_are_wanted(self):
+        for no_colour, coloured in ((None, True), ("1", False)):
+            environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+            if no_colour:
+                environment["NO_COLOR"] = no_colour
+            controller, terminal = pty.openpty()
+            done = subprocess.run([NEYMAN, "fit", self.model, "--data", "events.csv"],
+                                  cwd=self.folder, stdout=terminal, env=environment, timeout=250)
+            os.close(terminal)
+            text = os.read(controller, 1 << 16).decode()
+            os.close(controller)
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual("\x1b[" in text, coloured)
+
+    def test_columns_in_another_order_and_besides(self):
+        text = (self.folder / "events.csv").read_text().splitlines()[1:]
+        self.write("wide.csv", "w,x\n" + "".join(f"1,{v}\n" for v in text))
+        for arguments in (("wide.csv",), ("wide.csv", "--weights", "w")):
+            self.assertEqual(self.fit(*arguments, "--out", "wide", "--no-figures").returncode, 0)
+            first, second = (read_json(self.folder / o / "results.json")["fit"]["parameters"]
+                             ["gamma"]["estimate"] for o in ("out", "wide"))
+            self.assertLess(abs(first - second), 1e-6)  # the fit's own tolerance
+
+    def test_drop_invalid_counts(self):
+        self.write("gaps.csv", (self.folder / "events.csv").read_text() + "nan\nNA\ninf\n")
+        self.refused(self.fit("gaps.csv", "--out", "refused"), "gaps.csv:302", "'x'", "finite")
+        done = self.fit("gaps.csv", "--drop-invalid", "--out", "gaps", "--no-figures")
+        self.assertEqual(done.returncode, 0)
+        results = read_json(self.folder / "gaps" / "results.json")
+        self.assertEqual(results["study"]["events"], 300)
+        self.assertIn("3 of 303 rows of the data were dropped", " ".join(results["warnings"]))
+        self.assertIn("3 of 303", done.stdout)
+
+    def test_data_that_cannot_be_used(self):
+        self.write("other.csv", "y\n1\n2\n")
+        self.write("empty.csv", "")
+        self.write("header.csv", "x\n")
+        self.write("words.csv", "x\n1\ntwo\n")
+        self.write("all_gaps.csv", "x\nnan\n")
+        for arguments, words in (
+                (("other.csv",), ("other.csv", "'x'", "columns are y")),
+                (("empty.csv",), ("empty.csv", "is empty")),
+                (("header.csv",), ("header.csv", "no rows")),
+                (("words.csv",), ("words.csv:3", "'two'", "number")),
+                (("all_gaps.csv", "--drop-invalid"), ("all_gaps.csv", "no valid row")),
+                (("nowhere.csv",), ("nowhere.csv", "does not exist")),
+                (("events.csv", "--weights", "w"), ("events.csv", "'w'"))):
+            with self.subTest(data=arguments[0]):
+                self.refused(self.fit(*arguments, "--out", "refused"), *words)
+
+    def test_models_that_cannot_be_used(self):
+        whole = self.model.read_bytes()
+        cases = {"text.h5": (b"not a model\n", ""), "empty.h5": (b"", ""),
+                 "truncated.h5": (whole[:len(whole) // 2], ""),
+                 "short.h5": (whole[:-1], "")}
+        for name, (content, word) in cases.items():
+            with self.subTest(model=name):
+                (self.folder / name).write_bytes(content)
+                self.refused(self.fit("events.csv", "--out", "refused",
+                                      model=self.folder / name), name, word)
+        for model in ("nowhere.h5", "events.csv", "out"):
+            with self.subTest(model=model):
+                self.refused(self.fit("events.csv", "--out", "refused", model=model), model)
+
+    def test_damaged_model(self):
+        """Any changed byte is either noticed or of no consequence; it never goes wrong."""
+        whole = self.model.read_bytes()
+        estimate = read_json(self.folder / "out" / "results.json")["fit"]["parameters"]["gamma"]
+        damaged = self.folder / "damaged.h5"
+        for part in range(1, 8):
+            at = len(whole) * part // 8
+            damaged.write_bytes(whole[:at] + bytes([whole[at] ^ 0x5a]) + whole[at + 1:])
+            done = self.fit("events.csv", "--out", "damaged", "--no-figures", model=damaged)
+            with self.subTest(at=at):
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                if done.returncode == 1:
+                    self.assertIn("damaged.h5", done.stderr)
+                else:
+                    found = read_json(self.folder / "damaged" / "results.json")
+                    self.assertEqual(found["fit"]["parameters"]["gamma"], estimate)
+
+    def test_folder_that_cannot_be_written(self):
+        self.fails(self.fit("events.csv", "--out", "study.toml"), "study.toml")
+
+
+# ------------------------------------------------------------------------------ interrupt
+
+class Interrupt(Folder):
+    """Ctrl-C. A busy machine makes any wait long, so processor seconds count, on one thread."""
+
+    # Each study is long in another stage.
+    LONG = {
+        "train": SMALL_STUDY.replace("samples = 2000", "samples = 3000000").replace(
+            '"logistic"\n', '"mlp"\nepochs = 1000\n'),
+        "forest": SMALL_STUDY.replace("samples = 2000", "samples = 1000000").replace(
+            '"logistic"\n', '"random-forest"\n'),
+        "ensemble": SMALL_STUDY.replace(
+            "[ensemble]\ndatasets = 20\nevents = 200",
+            "[ensemble]\ndatasets = 100000\nevents = 20000"),
+        "test": SMALL_STUDY.replace(
+            "alternative = { gamma = 0.3 }\ndatasets = 20",
+            "alternative = { gamma = 0.3 }\ndatasets = 100000").replace(
+            "events = 300", "events = 20000"),
+    }
+
+    def cpu_seconds(self, process):
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def test_stops_within_a_second(self):
+        for stage, study in self.LONG.items():
+            with self.subTest(stage=stage):
+                self.write("study.toml", study)
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                process = subprocess.Popen(
+                    [NEYMAN, "run", "study.toml", "--threads", "1", "--out", "out"],
+                    cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                deadline = time.monotonic() + 60
+                while self.cpu_seconds(process) < 0.7 and time.monotonic() < deadline:
+                    self.assertIsNone(process.poll(), "it ended before it could be interrupted")
+                    time.sleep(0.02)
+                spent = self.cpu_seconds(process)
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=60)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                total = (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
+                self.assertEqual(process.returncode, 130)
+                self.assertEqual(out, "")
+                self.assertIn("interrupted", err)
+                self.assertLess(total - spent, 1.0)
+                self.assertEqual(files_in(self.folder / "out"), [])
+
+
+def main():
+    global NEYMAN
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--neyman", required=True, help="the built program")
+    parser.add_argument("--regenerate", action="store_true", help="write broken/*.expected anew")
+    parser.add_argument("groups", nargs="*", help="test classes; all by default")
+    arguments = parser.parse_args()
+    NEYMAN = str(Path(arguments.neyman).resolve())
+    if arguments.regenerate:
+        return regenerate()
+    unittest.main(argv=[sys.argv[0], *arguments.groups])
+
+
+if __name__ == "__main__":
+    main()
