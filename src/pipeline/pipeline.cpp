@@ -202,7 +202,7 @@ void compare(const Study& study, const std::vector<FoldedSample>& components,
     config.classifier = classifier;
     const ClassifierRatio direct(numerator, denominator, point, reference, config);
     // The study's own classifier is trained already.
-    const bool same = classifier->kind() == study.learning.classifier->kind();
+    const bool same = classifier == study.learning.classifier;
     std::unique_ptr<DecomposedRatio> trained;
     if (!same)
       trained = std::make_unique<DecomposedRatio>(components, main.weights(), reference, config);

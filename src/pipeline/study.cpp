@@ -331,8 +331,13 @@ class StudyReader {
     Study::Compare compare;
     compare.point = point(table, "at");
     const auto before = settings_.problems().size();
-    for (auto& entry : table.tables("classifiers"))
-      compare.classifiers.push_back(classifier(entry));
+    for (auto& entry : table.tables("classifiers")) {
+      auto made = classifier(entry);
+      // { kind = … } alone, of the study's kind, means the study's classifier.
+      const auto& own = study_.learning.classifier;
+      const bool same = made && own && made->kind() == own->kind() && entry.keys().size() == 1;
+      compare.classifiers.push_back(same ? own : std::shared_ptr<const Classifier>(std::move(made)));
+    }
     if (compare.classifiers.empty() && settings_.problems().size() == before)
       table.problem("classifiers",
                     "is missing or empty, but must be a list such as [{ kind = \"mlp\" }]");
