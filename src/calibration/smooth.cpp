@@ -344,7 +344,19 @@ class Regression {
 
   SplineFit result(double log_lambda, const Banded& information, const Cells& cells) const {
     const std::size_t m = greville_.size();
-    const Banded inverse = factor(information, make_penalty(log_lambda).matrix).inverse_band();
+    const BandedCholesky cholesky = factor(information, make_penalty(log_lambda).matrix);
+    const Banded inverse = cholesky.inverse_band();
+    // What the events alone say of a constant: with given sizes of the sides they do not say it.
+    std::vector<double> constant(m, 0.0);
+    for (std::size_t i = 0; i < m; ++i) {
+      for (std::size_t j = i >= 3 ? i - 3 : 0; j < std::min(m, i + 4); ++j) {
+        constant[i] += information.element(i, j);
+      }
+    }
+    for (std::size_t i = 0; i < sum_.size(); ++i) {
+      for (std::size_t r = 0; r < 4; ++r) constant[piece_[i] + r] -= precision_[i] * basis_[i][r];
+    }
+    cholesky.solve(constant);
     const double given = 1.0 / cells.numerator_total + 1.0 / cells.denominator_total;
     SplineFit fit;
     fit.centre = spread_.centre;
@@ -359,7 +371,8 @@ class Regression {
         fit.complexity += (i == j ? 1.0 : 2.0) * inverse.at(i, j) * information.at(i, j);
       }
       for (std::size_t k = 0; k < Banded::width; ++k) {
-        fit.covariance.push_back(k <= i ? inverse.at(i, i - k) - given : 0.0);
+        fit.covariance.push_back(
+            k <= i ? inverse.at(i, i - k) - given * constant[i] * constant[i - k] : 0.0);
       }
     }
     return fit;

@@ -117,6 +117,17 @@ TEST(Smooth, ErrorsMatchTheSpread) {
   EXPECT_NEAR(curved.within_one, 0.683, 0.12);
 }
 
+TEST(Smooth, TinySamplesHaveLargeErrors) {
+  const std::vector<double> a{-0.5, 0.1, -1.0}, b{0.4, 1.2, -0.2};
+  SmoothCalibrator calibrator;
+  calibrator.fit({a, b});
+  for (const double error : calibrator.errors(Logits{-1.0, 0.0, 1.0})) EXPECT_GT(error, 0.3);
+  // One score for all says that the ratio is one; a plain regression would report 0.45.
+  const std::vector<double> same(10, 0.2);
+  calibrator.fit({same, same});
+  EXPECT_LT(calibrator.errors(Logits{0.2})[0], 0.1);
+}
+
 TEST(Smooth, RelativeWeightsCountAsTheirEffectiveSize) {
   // Weights 0.1 and 1.9 by turns have an effective size of n / 1.81.
   const Scores scores = draw_scores(5, 20000, 1.0);
