@@ -339,8 +339,8 @@ std::optional<Figure> ratio_figure(const Results& r) {
                          double width) {
       if (!y.empty()) panel.series.emplace_back(Line{entry.x, y, label, role, dash, width});
     };
-    add(entry.uncalibrated, "uncalibrated", Role::uncalibrated, Dash::solid, 1.3);
-    add(entry.calibrated, "calibrated", Role::calibrated, Dash::solid, 1.5);
+    add(entry.uncalibrated, "uncalibrated", Role::uncalibrated, Dash::solid, 2.4);
+    add(entry.calibrated, "calibrated", Role::calibrated, Dash::solid, 1.3);
     add(entry.exact, "exact", Role::exact, Dash::solid, 2.2);
     add(entry.decomposed, "decomposed", Role::decomposed, Dash::dashed, 2.2);
     if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
@@ -436,6 +436,18 @@ std::string curve_words(const Results& r, std::size_t p, double threshold, doubl
   return text.empty() ? text : text + ".";
 }
 
+/// What finite simulation does to the intervals.
+std::string simulation_words(const Results& r) {
+  double most = 0.0;
+  for (std::size_t p = 0; p < r.parameters.size(); ++p) {
+    const double statistical = r.fit.fit.statistical_error(p);
+    if (statistical > 0.0) most = std::max(most, r.fit.fit.error(p) / statistical - 1.0);
+  }
+  return most > 0.0 ? fmt::format("widened by {}{} for finite simulation.",
+                                  r.parameters.size() > 1 ? "at most " : "", percent(most))
+                    : "which finite simulation does not widen.";
+}
+
 Panel likelihood_panel(const Results& r, std::size_t p, double top) {
   Panel panel;
   const auto& parameter = r.parameters[p];
@@ -482,7 +494,8 @@ std::optional<Figure> likelihood_figure(const Results& r) {
   const double threshold = chi2_quantile(level);
   figure.caption =
       "−2 log Λ with the thresholds of the confidence levels (dotted); shaded, the intervals of "
-      "the learned likelihood, which include the uncertainty from finite simulation.";
+      "the learned likelihood, " +
+      simulation_words(r);
   for (std::size_t p = 0; p < r.parameters.size(); ++p) {
     if (scan_of(r.fit, p) == nullptr) continue;
     figure.panels.push_back(likelihood_panel(r, p, 1.6 * threshold));

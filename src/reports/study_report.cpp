@@ -255,7 +255,7 @@ void add_ensemble(const Results& r, Page& page, Figures& figures) {
 void add_ratio(const Results& r, Page& page, Figures& figures) {
   const bool any = figures.has("data") || figures.has("scores") || !r.comparisons.empty();
   if (!any) return;
-  page.section("Data and learned ratio");
+  page.section(figures.has("scores") || !r.comparisons.empty() ? "Data and learned ratio" : "Data");
   figures.place("data");
   figures.place("scores");
   figures.place("ratio");
@@ -293,7 +293,8 @@ void add_asked(const Results& r, Page& page) {
   page.section("What was asked");
   std::vector<Fact> facts;
   for (const auto& parameter : r.parameters) {
-    std::string value = format_interval(parameter.low, parameter.high);
+    std::string value =
+        fmt::format("{} to {}", number(parameter.low, 6), number(parameter.high, 6));
     if (parameter.truth) value += ", truth " + number(*parameter.truth, 6);
     facts.push_back({"Parameter " + symbol(parameter.name), value});
   }
@@ -304,7 +305,7 @@ void add_asked(const Results& r, Page& page) {
     add("Reference", point_words(r.parameters, r.reference));
   add("Components", join_words(r.component_names));
   add(r.feature_names.size() == 1 ? "Feature" : "Features", join_words(r.feature_names));
-  add("Data", fmt::format("{}, {}", r.data_source, count_words(r.events, "event")));
+  add("Data", data_words(r));
   if (r.outside > 0) add("Outside the calibrated range", count_words(r.outside, "event"));
   add("Classifier", r.classifier);
   add("Calibration", r.calibration);
@@ -315,7 +316,6 @@ void add_asked(const Results& r, Page& page) {
 void add_cost(const Results& r, Page& page) {
   if (r.timing.empty() && r.budget.empty()) return;
   page.section("What it took");
-  std::vector<std::string> stages;
   if (!r.budget.empty()) {
     Table table;
     table.columns = {"Simulated for", "Events"};
@@ -332,6 +332,7 @@ void add_cost(const Results& r, Page& page) {
   }
   if (!r.timing.empty()) {
     Table table;
+    table.caption = "On " + count_words(r.threads, "thread");
     table.columns = {"Stage", "Time"};
     table.numeric = {false, true};
     for (const auto& [stage, seconds] : r.timing)
@@ -339,7 +340,6 @@ void add_cost(const Results& r, Page& page) {
           {stage, std::isfinite(seconds) && seconds >= 0.0 ? format_duration(seconds) : "—"});
     table.rows.push_back({"all", format_duration(total_seconds(r))});
     page.table(table);
-    page.paragraph(fmt::format("On {}.", count_words(r.threads, "thread")));
   }
 }
 

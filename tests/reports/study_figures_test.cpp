@@ -160,6 +160,8 @@ TEST(StudyFigures, LikelihoodCaptionStatesTheDifference) {
   const auto figure = figure_of(results, "likelihood");
   expect_words(figure.caption, "differ by at most 0.03;");
   expect_words(figure.caption, "minima are 0.0017 apart, 0.25 of the statistical error");
+  // √(0.00662² + 0.0011²) / 0.00662 = 1.0137
+  expect_words(figure.caption, "widened by 1.4\u00a0% for finite simulation.");
   const auto thresholds = series_of<ReferenceLine>(figure.panels[0]);
   ASSERT_EQ(thresholds.size(), 3u);
   EXPECT_NEAR(thresholds[1].value, 3.8415, 1e-4);  // χ²₁ quantile of 0.95
