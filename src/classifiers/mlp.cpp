@@ -48,9 +48,8 @@ void check_config(const Mlp::Config& c) {
   check_at_least(mlp, "decay_epochs", c.decay_epochs, 1);
   check_in_range(mlp, "beta1", c.beta1, 0.0, 0.999999);
   check_in_range(mlp, "beta2", c.beta2, 0.0, 0.999999);
-  check_in_range(mlp, "weight_decay", c.weight_decay, 0.0, 1e6);
+  if (c.weight_decay) check_in_range(mlp, "weight_decay", *c.weight_decay, 0.0, 1e6);
   check_in_range(mlp, "l2", c.l2, 0.0, 1e6);
-  check_in_range(mlp, "averaging", c.averaging, 0.0, 0.999999);
   check_in_range(mlp, "held_out", c.held_out, 0.0, 0.9);
   check_at_least(mlp, "patience", c.patience, 1);
 }
@@ -102,9 +101,9 @@ Mlp::Config Mlp::Config::from(Settings settings) {
   number("decay", c.decay, Limits::between(0, 1));
   number("beta1", c.beta1, Limits::between(0, 0.999999));
   number("beta2", c.beta2, Limits::between(0, 0.999999));
-  number("weight_decay", c.weight_decay, Limits::between(0, 1e6));
+  if (settings.has("weight_decay"))
+    c.weight_decay = settings.number("weight_decay", 0.0, Limits::between(0, 1e6));
   number("l2", c.l2, Limits::between(0, 1e6));
-  number("averaging", c.averaging, Limits::between(0, 0.999999));
   number("held_out", c.held_out, Limits::between(0, 0.9));
   return c;
 }
@@ -212,6 +211,15 @@ PackedRows pack_rows(const TrainingSet& data, const std::vector<double>& weights
   return packed;
 }
 
+double effective_rows(const std::vector<double>& weights) {
+  double sum = 0.0, squares = 0.0;
+  for (double w : weights) {
+    sum += w;
+    squares += w * w;
+  }
+  return sum * sum / squares;
+}
+
 /// The rate of a step as a part of the highest.
 double rate(const Mlp::Config& c, std::size_t step, std::size_t steps, std::size_t steps_an_epoch) {
   const double done = static_cast<double>(step) / static_cast<double>(steps);
@@ -236,18 +244,18 @@ double rate(const Mlp::Config& c, std::size_t step, std::size_t steps, std::size
 class Trainer {
  public:
   Trainer(const Mlp::Config& config, const mlp::Network& network, const PackedRows& rows,
-          std::uint64_t seed)
+          double weight_decay, std::uint64_t seed)
       : config_(config),
         network_(network),
         shape_(network.shape()),
         kernels_(mlp::kernels()),
         rows_(rows),
+        weight_decay_(weight_decay),
         seed_(seed),
         parameters_(shape_.parameters),
         transposed_(shape_.transposed),
         first_(shape_.parameters),
         second_(shape_.parameters),
-        average_(config.averaging > 0.0 ? shape_.parameters : 0),
         scratch_(1),
         gradients_(1) {
     scratch_[0] = network.scratch();
@@ -281,12 +289,12 @@ class Trainer {
       if (now < lowest) {
         lowest = now;
         since_best = 0;
-        best = copy(result());
+        best = copy(parameters_);
       } else if (++since_best >= config_.patience) {
         break;
       }
     }
-    if (best.size() == 0) best = copy(result());
+    if (best.size() == 0) best = copy(parameters_);
     const float* values = best.data();
     if (!std::all_of(values, values + best.size(), [](float v) { return std::isfinite(v); })) {
       throw Error("Mlp::fit: the training diverged: learning_rate is too high for these data");
@@ -364,19 +372,11 @@ class Trainer {
     adam.beta2 = static_cast<float>(config_.beta2);
     adam.second_scale = static_cast<float>(1.0 / (1.0 - std::pow(config_.beta2, t)));
     adam.epsilon = 1e-8f;
-    adam.weight_decay = static_cast<float>(learning_rate * config_.weight_decay);
+    adam.weight_decay = static_cast<float>(learning_rate * weight_decay_);
     adam.l2 = static_cast<float>(config_.l2);
     kernels_.adam(shape_, adam, parameters_.data(), transposed_.data(), gradients_[0].data(),
                   first_.data(), second_.data());
-    if (config_.averaging > 0.0) {
-      // early on the mean of all steps, so that the start is soon forgotten
-      const auto keep = static_cast<float>(std::min(config_.averaging, (t - 1.0) / (t + 9.0)));
-      for (std::size_t i = 0; i < average_.size(); ++i)
-        average_[i] = keep * average_[i] + (1.0f - keep) * parameters_[i];
-    }
   }
-
-  const mlp::Buffer& result() const { return config_.averaging > 0.0 ? average_ : parameters_; }
 
   static mlp::Buffer copy(const mlp::Buffer& from) {
     mlp::Buffer to(from.size());
@@ -391,8 +391,9 @@ class Trainer {
           mlp::Buffer scratch = network_.scratch();
           const mlp::Rows part{rows_.data.data(), rows_.stride, rows.data() + block.begin,
                                block.size(), 0};
-          return kernels_.accumulate(shape_, static_cast<mlp::Loss>(config_.loss), result().data(),
-                                     nullptr, part, 1.0f, nullptr, scratch.data());
+          return kernels_.accumulate(shape_, static_cast<mlp::Loss>(config_.loss),
+                                     parameters_.data(), nullptr, part, 1.0f, nullptr,
+                                     scratch.data());
         },
         scoring_block);
     return sum / static_cast<double>(rows.size());
@@ -403,8 +404,9 @@ class Trainer {
   const mlp::Shape& shape_;
   const mlp::Kernels& kernels_;
   const PackedRows& rows_;
+  double weight_decay_;
   std::uint64_t seed_;
-  mlp::Buffer parameters_, transposed_, first_, second_, average_;
+  mlp::Buffer parameters_, transposed_, first_, second_;
   std::vector<mlp::Buffer> scratch_, gradients_;  // one for each group of a batch
   std::size_t rows_since_check_ = 0;
 };
@@ -462,7 +464,8 @@ void Mlp::fit(const TrainingSet& data) {
   std::iota(order.begin(), order.end(), 0u);
   std::iota(held_out.begin(), held_out.end(), static_cast<std::uint32_t>(order.size()));
 
-  Trainer trainer(config_, state->network, packed, data.seed);
+  const double decay = config_.weight_decay.value_or(4.5 / std::sqrt(effective_rows(weights)));
+  Trainer trainer(config_, state->network, packed, decay, data.seed);
   state->parameters = trainer.train(std::move(order), held_out, state->history);
   mlp::kernels().transpose(state->network.shape(), state->parameters.data(),
                            state->transposed.data());
@@ -547,9 +550,8 @@ void Mlp::save(Archive& archive) const {
   archive.set("decay", c.decay);
   archive.set("beta1", c.beta1);
   archive.set("beta2", c.beta2);
-  archive.set("weight_decay", c.weight_decay);
+  if (c.weight_decay) archive.set("weight_decay", *c.weight_decay);
   archive.set("l2", c.l2);
-  archive.set("averaging", c.averaging);
   archive.set("held_out", c.held_out);
 
   const auto features = static_cast<std::ptrdiff_t>(state_->features());
@@ -587,9 +589,8 @@ void Mlp::load(const Archive& archive) {
   c.decay = archive.number("decay");
   c.beta1 = archive.number("beta1");
   c.beta2 = archive.number("beta2");
-  c.weight_decay = archive.number("weight_decay");
+  if (archive.has("weight_decay")) c.weight_decay = archive.number("weight_decay");
   c.l2 = archive.number("l2");
-  c.averaging = archive.number("averaging");
   c.held_out = archive.number("held_out");
   check_config(c);
 

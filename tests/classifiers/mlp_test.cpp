@@ -497,8 +497,8 @@ TEST(Mlp, SaveAndLoadAreExact) {
   config.activation = Mlp::Activation::tanh;
   config.schedule = Mlp::Schedule::step;
   config.epochs = 2;
-  config.averaging = 0.9;
   config.held_out = 0.25;
+  config.weight_decay = 0.02;
   Mlp mlp(config);
   mlp.fit(events.set());
   Archive archive;
@@ -629,7 +629,7 @@ TEST(Mlp, EarlyStoppingKeepsTheBestWeights) {
   EXPECT_EQ(shorter.parameters(), mlp.parameters());
 }
 
-TEST(Mlp, EverySchedulePenaltyAndAverageTrains) {
+TEST(Mlp, EveryScheduleAndPenaltyTrains) {
   const Events events = two_gaussians(20000, 1, 12);
   Matrix at(2, 1, {1.0, -1.0});
   for (const auto schedule : {Mlp::Schedule::constant, Mlp::Schedule::cosine, Mlp::Schedule::step,
@@ -637,7 +637,6 @@ TEST(Mlp, EverySchedulePenaltyAndAverageTrains) {
     Mlp::Config config = quick();
     config.schedule = schedule;
     config.decay_epochs = 3;
-    config.averaging = schedule == Mlp::Schedule::constant ? 0.99 : 0.0;
     config.weight_decay = 1e-3;
     Mlp mlp(config);
     mlp.fit(events.set());
@@ -648,7 +647,11 @@ TEST(Mlp, EverySchedulePenaltyAndAverageTrains) {
   // a strong penalty holds the logit near 0
   for (const bool decoupled : {false, true}) {
     Mlp::Config config = quick();
-    (decoupled ? config.weight_decay : config.l2) = decoupled ? 300.0 : 10.0;
+    if (decoupled) {
+      config.weight_decay = 100.0;
+    } else {
+      config.l2 = 10.0;
+    }
     Mlp mlp(config);
     mlp.fit(events.set());
     EXPECT_LT(std::abs(mlp.logits(at)[0]), 0.1) << decoupled;

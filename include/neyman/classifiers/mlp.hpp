@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,18 +37,19 @@ class Mlp final : public Classifier {
     Activation activation = Activation::silu;
     Loss loss = Loss::cross_entropy;
     std::size_t batch_size = 256;  ///< rows a step
-    std::size_t epochs = 40;       ///< passes over the data, at most
-    double learning_rate = 3e-3;   ///< the highest of the schedule
+    std::size_t epochs = 30;       ///< passes over the data, at most
+    double learning_rate = 1e-2;   ///< the highest of the schedule
     Schedule schedule = Schedule::cosine;
     double warm_up = 0.02;    ///< part of the steps over which the rate rises to it
     double final_rate = 0.0;  ///< cosine: last rate, as a part of the first
     double decay = 0.1;       ///< step, exponential: factor every `decay_epochs`
     std::size_t decay_epochs = 10;
-    double beta1 = 0.9;         ///< Adam: memory of the gradient
-    double beta2 = 0.999;       ///< Adam: memory of its square
-    double weight_decay = 0.0;  ///< AdamW: weights shrink by rate · this each step
+    double beta1 = 0.9;    ///< Adam: memory of the gradient
+    double beta2 = 0.999;  ///< Adam: memory of its square
+    /// AdamW: weights shrink by rate · this each step. Absent: 4.5/√n, n the effective number of
+    /// rows (Σw)²/Σw², because the less there is to learn from, the smoother the answer must be.
+    std::optional<double> weight_decay;
     double l2 = 0.0;            ///< adds l2/2 Σ W² to the loss
-    double averaging = 0.0;     ///< memory of a running mean of the weights; 0: none
     double held_out = 0.0;      ///< part of the rows kept to watch the loss
     std::size_t patience = 10;  ///< epochs without a better held-out loss before the end
 
