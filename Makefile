@@ -2,7 +2,7 @@
 #
 # PRESET=debug make test       the same with address and undefined-behaviour sanitizers
 .DEFAULT_GOAL := help
-.PHONY: help setup configure demo test bench lint format docs clean
+.PHONY: help setup configure demo test bench peers lint format docs clean
 
 PRESET ?= release
 BUILD = build/$(PRESET)
@@ -41,6 +41,10 @@ bench:  ## Build and run the benchmarks
 	@for program in build/bench/benchmarks/*/bench_*; do \
 	  if [ -x $$program ]; then echo "== $$program"; $$program || exit 1; fi; done
 	@if [ -x benchmarks/peers/run ]; then benchmarks/peers/run build/bench; fi
+
+peers:  ## Compare with what users run today, side by side; QUICK=1 for small sizes
+	@tools/setup build bench
+	@benchmarks/peers/run $(if $(QUICK),--quick)
 
 lint: configure  ## Check format and names; ALL=1 looks at every file, not only at changed ones
 	@tools/setup lint

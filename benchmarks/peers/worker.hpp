@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <ctime>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+// A contender is a process that stays: the driver writes a request on one line, and the
+// contender answers with one line of JSON. worker.py is the same in Python.
+namespace peers {
+
+using Json = nlohmann::json;
+
+/// CPU seconds of all threads and seconds on the wall since it was made.
+class Stopwatch {
+ public:
+  Json read() const { return {{"cpu", cpu_now() - cpu_}, {"wall", wall_now() - wall_}}; }
+
+ private:
+  static double cpu_now() {
+    std::timespec now{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  }
+  static double wall_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+
+  double cpu_ = cpu_now(), wall_ = wall_now();
+};
+
+template <class Work>
+Json timed(Work&& work) {
+  const Stopwatch watch;
+  work();
+  return watch.read();
+}
+
+/// Answers requests until the input ends.
+inline int serve(const std::function<Json(const Json& request)>& answer) {
+  for (std::string line; std::getline(std::cin, line);) {
+    try {
+      std::cout << answer(Json::parse(line)).dump() << std::endl;
+    } catch (const std::exception& error) {
+      std::cout << Json{{"error", error.what()}}.dump() << std::endl;
+    }
+  }
+  return 0;
+}
+
+}  // namespace peers
