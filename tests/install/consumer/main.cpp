@@ -2,10 +2,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <vector>
-
 #include <neyman/classifiers/logistic.hpp>
 #include <neyman/core/random.hpp>
+#include <vector>
 
 int main() {
   constexpr std::size_t events = 2000;
