@@ -93,7 +93,9 @@ std::string candidates_for(std::string_view name, const std::vector<std::string>
   const auto nearest = std::min_element(
       candidates.begin(), candidates.end(),
       [&](const auto& a, const auto& b) { return distance(name, a) < distance(name, b); });
-  if (distance(name, *nearest) <= std::max<std::size_t>(2, name.size() / 3))
+  // A word of which no letter would stay is no slip of the pen.
+  const std::size_t slips = distance(name, *nearest);
+  if (slips <= std::max<std::size_t>(2, name.size() / 3) && slips < name.size())
     text += fmt::format(" (did you mean '{}'?)", *nearest);
   return text;
 }

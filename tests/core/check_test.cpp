@@ -51,6 +51,8 @@ TEST(Check, UnknownNamesListCandidatesAndTheNearest) {
             "'mpl' is not a classifier; candidates are logistic, mlp (did you mean 'mlp'?)");
   EXPECT_EQ(unknown_name("zzzzzzzz", "a classifier", {"logistic", "mlp"}),
             "'zzzzzzzz' is not a classifier; candidates are logistic, mlp");
+  EXPECT_EQ(unknown_name("c", "a parameter", {"a", "b"}),
+            "'c' is not a parameter; candidates are a, b");
 }
 
 TEST(Parameters, RefuseTwinsAndEmptyRanges) {
