@@ -34,9 +34,20 @@ struct Seal {
   std::uint64_t checksum = 0;  ///< CRC-64/XZ of everything behind the seal
 };
 
+using Crc64 =
+    boost::crc_optimal<64, 0x42F0E1EBA9EA3693, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, true, true>;
+
+std::string seal_text(std::string_view file) {
+  Crc64 crc;
+  crc.process_bytes(file.data() + seal_bytes, file.size() - seal_bytes);
+  std::string text = fmt::format("{}/{}\nsize {}\ncrc64 {:016x}\n", layout_name, layout_version,
+                                 file.size(), crc.checksum());
+  text.resize(seal_bytes, '\0');
+  return text;
+}
+
 std::uint64_t checksum_behind_seal(const InputFile& file) {
-  boost::crc_optimal<64, 0x42F0E1EBA9EA3693, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, true, true>
-      crc;
+  Crc64 crc;
   std::vector<char> piece(1 << 20);
   const std::uint64_t size = file.size();
   for (std::uint64_t at = seal_bytes; at < size; at += piece.size()) {
@@ -45,13 +56,6 @@ std::uint64_t checksum_behind_seal(const InputFile& file) {
     crc.process_bytes(piece.data(), piece.size());
   }
   return crc.checksum();
-}
-
-std::string seal_text(const InputFile& file) {
-  std::string text = fmt::format("{}/{}\nsize {}\ncrc64 {:016x}\n", layout_name, layout_version,
-                                 file.size(), checksum_behind_seal(file));
-  text.resize(seal_bytes, '\0');
-  return text;
 }
 
 /// Takes `prefix`, a number and a line end from the front of `text`.
@@ -391,16 +395,17 @@ void write_archive(const std::string& path, const Archive& archive, std::string_
   if (version < 1)
     fail_argument("write_archive", "version", fmt::format("{}", version), "positive");
   if (schema.empty()) fail_argument("write_archive", "schema", "empty", "a name");
-  AtomicFile target(path);
   const hdf5::Session session;
-  hdf5::Id file = hdf5::create_file(target.temporary(), seal_bytes);
+  const hdf5::FileInMemory file(path, seal_bytes);
   hdf5::write_text_attribute(path, file, "schema", fmt::format("{}/{}", schema, version));
   {
     const hdf5::Id root(H5Gopen2(file, "/", H5P_DEFAULT), H5Gclose);
     TreeWriter(path).write(root, archive);
   }
-  if (!file.close()) hdf5::fail(path, "cannot be written");
-  target.write(seal_text(InputFile(target.temporary())));  // HDF5 left its place at the front free
+  const std::string_view bytes = file.bytes();
+  AtomicFile target(path);
+  target.write(seal_text(bytes));
+  target.write(bytes.substr(seal_bytes));
   target.commit();
 }
 

@@ -59,21 +59,15 @@ void check(const std::string& path, herr_t status, const std::string& what) {
   if (status < 0) fail(path, what);
 }
 
-Id file_access() {
-  Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
+Id open_file(const std::string& path) {
+  const InputFile file(path);  // says why a file cannot be opened better than HDF5 does
+  if (file.size() == 0) throw FileError(path + ": is empty");
+  const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
 #if H5_VERSION_GE(1, 10, 7)
   // Files are replaced as a whole, so no lock is needed, and some file systems have none.
   H5Pset_file_locking(access, false, true);
 #endif
-  return access;
-}
-
-Id open_file(const std::string& path) {
-  const InputFile file(path);  // says why a file cannot be opened better than HDF5 does
-  if (file.size() == 0) throw FileError(path + ": is empty");
-  const Id access = file_access();
   Id id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose);
   if (id.ok()) return id;
   const std::string reason = last_error();
@@ -82,13 +76,28 @@ Id open_file(const std::string& path) {
                              : path + ": is not an HDF5 file");
 }
 
-Id create_file(const std::string& path, std::size_t user_block) {
-  const Id access = file_access();
+FileInMemory::FileInMemory(const std::string& path, std::size_t user_block)
+    : path_(path), user_block_(user_block) {
+  const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
+  H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
+  H5Pset_fapl_core(access, std::size_t{1} << 20, false);
   const Id creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_userblock(creation, user_block);
-  Id id(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), H5Fclose);
-  if (!id.ok()) fail(path, "cannot be written");
-  return id;
+  file_ = Id(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), H5Fclose);
+  if (!file_.ok()) fail(path, "cannot be written");
+}
+
+std::string_view FileInMemory::bytes() const {
+  // H5Fget_file_image would copy the bytes and, in 1.10, break the checksum of the superblock;
+  // only its size is used, which leaves the user block out.
+  check(path_, H5Fflush(file_, H5F_SCOPE_GLOBAL), "cannot be written");
+  const ssize_t size = H5Fget_file_image(file_, nullptr, 0);
+  void* handle = nullptr;
+  if (size < 0 || H5Fget_vfd_handle(file_, H5P_DEFAULT, &handle) < 0) {
+    fail(path_, "cannot be written");
+  }
+  return {*static_cast<const char* const*>(handle), static_cast<std::size_t>(size) + user_block_};
 }
 
 std::vector<std::string> member_names(const std::string& path, hid_t group) {

@@ -45,8 +45,6 @@ class Id {
   }
   operator hid_t() const { return id_; }  // NOLINT: for HDF5's functions
   bool ok() const { return id_ >= 0; }
-  /// Closes now; false where that fails, as when a full disk takes no more.
-  bool close() { return close_(std::exchange(id_, -1)) >= 0; }
 
  private:
   hid_t id_ = -1;
@@ -62,10 +60,23 @@ void check(const std::string& path, herr_t status, const std::string& what);
 
 /// Opens a file for reading; says whether it is missing, foreign or damaged.
 Id open_file(const std::string& path);
-/// Access properties with metadata that carry checksums and that HDF5 1.8 and later read.
-Id file_access();
-/// Creates a file whose first `user_block` bytes HDF5 leaves alone: 0, or a power of two from 512.
-Id create_file(const std::string& path, std::size_t user_block = 0);
+
+/// A file that is made in memory, so that HDF5 never meets a full disk: it cannot close a file
+/// that it could not write, and crashes at the end of the program. Its metadata carry checksums,
+/// and HDF5 1.8 and later read it.
+class FileInMemory {
+ public:
+  /// HDF5 leaves the first `user_block` bytes alone: 0, or a power of two from 512 on.
+  explicit FileInMemory(const std::string& path, std::size_t user_block = 0);
+  operator hid_t() const { return file_; }  // NOLINT: for HDF5's functions
+  /// What is to be written to disk; it lasts as long as nothing more is added.
+  std::string_view bytes() const;
+
+ private:
+  std::string path_;
+  std::size_t user_block_;
+  Id file_;
+};
 
 /// The names of a group's members, sorted.
 std::vector<std::string> member_names(const std::string& path, hid_t group);

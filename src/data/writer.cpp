@@ -157,10 +157,9 @@ void write_hdf5_column(const std::string& path, hid_t file, const std::string& n
                        int compression) {
   const hdf5::Id space = hdf5::simple_space({rows});
   const hdf5::Id layout = hdf5::array_layout({rows}, 8, compression);
-  hdf5::Id dataset(
+  const hdf5::Id dataset(
       H5Dcreate2(file, name.c_str(), file_type, space, H5P_DEFAULT, layout, H5P_DEFAULT), H5Dclose);
-  if (!dataset.ok() || H5Dwrite(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0 ||
-      !dataset.close()) {
+  if (!dataset.ok() || H5Dwrite(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
     hdf5::fail(path, "cannot be written");
   }
 }
@@ -173,9 +172,8 @@ void write_hdf5(const std::string& path, const Samples& samples,
                     "without a slash and not '.' in an HDF5 file");
     }
   }
-  AtomicFile target(path);
   const hdf5::Session session;
-  hdf5::Id file = hdf5::create_file(target.temporary());
+  const hdf5::FileInMemory file(path);
   std::size_t next = 0;
   const auto write_doubles = [&](const std::vector<double>& values) {
     write_hdf5_column(path, file, names[next++], H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.data(),
@@ -189,8 +187,7 @@ void write_hdf5(const std::string& path, const Samples& samples,
     write_hdf5_column(path, file, names[next], H5T_STD_I64LE, H5T_NATIVE_INT64,
                       samples.groups.data(), samples.size(), compression);
   }
-  if (!file.close()) hdf5::fail(path, "cannot be written");
-  target.commit();
+  write_file_atomically(path, file.bytes());
 }
 
 }  // namespace

@@ -21,8 +21,6 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// The temporary file, for a library that writes by path.
-  const std::string& temporary() const { return temporary_; }
   void write(std::string_view bytes);
   void commit();
 

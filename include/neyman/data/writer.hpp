@@ -19,7 +19,8 @@ struct WriteOptions {
 ///
 /// CSV: a header, and numbers with as many digits as bring the same double back. NPY: float64, C
 /// order, rows × columns; the names are lost. HDF5: one dataset for each column, named after it,
-/// in the root group, whose attribute `columns` gives their order.
+/// in the root group, whose attribute `columns` gives their order; the file is made in memory
+/// before it is written.
 ///
 /// @throw ArgumentError where `samples` are inconsistent or not finite, or where a column has no
 ///   name, the name of another, or one that the format cannot hold ("." or with a slash in HDF5;
