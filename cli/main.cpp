@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ int main(int argc, char** argv) {
   }
   try {
     app.parse(argc, argv);
+    if (std::fflush(stdout) != 0) throw FileError("the output could not be written");
     return status;
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
@@ -70,6 +72,9 @@ int main(int argc, char** argv) {
                "\nneyman: interrupted before the results were written. Run the command "
                "again to start over.\n");
     return cli::interrupted;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "neyman: the memory is not enough; ask for fewer events\n");
+    return cli::failure;
   } catch (const std::exception& error) {
     fmt::print(stderr, "neyman: {}\n", error.what());
     return cli::failure;

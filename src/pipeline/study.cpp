@@ -295,6 +295,12 @@ class StudyReader {
     auto table = settings_.table("inference");
     study_.levels = table.numbers("levels", study_.levels, Limits::inside(0.0, 1.0));
     if (study_.levels.empty()) table.problem("levels", "is empty, but must name a level");
+    constexpr double least = 1e-6, most = 1.0 - 1e-12;  // what an interval can be found for
+    for (std::size_t l = 0; l < study_.levels.size(); ++l)
+      if (study_.levels[l] < least || study_.levels[l] > most)
+        table.problem(
+            fmt::format("levels[{}]", l),
+            fmt::format("is {}, but must be between {} and {}", study_.levels[l], least, most));
     study_.scan_points = static_cast<std::size_t>(table.integer("scan", 101, 3, 100000));
     auto test = table.table("test");
     if (!table.is_table("test")) return;
@@ -336,7 +342,8 @@ class StudyReader {
       // { kind = … } alone, of the study's kind, means the study's classifier.
       const auto& own = study_.learning.classifier;
       const bool same = made && own && made->kind() == own->kind() && entry.keys().size() == 1;
-      compare.classifiers.push_back(same ? own : std::shared_ptr<const Classifier>(std::move(made)));
+      compare.classifiers.push_back(same ? own
+                                         : std::shared_ptr<const Classifier>(std::move(made)));
     }
     if (compare.classifiers.empty() && settings_.problems().size() == before)
       table.problem("classifiers",

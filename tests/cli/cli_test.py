@@ -123,7 +123,7 @@ class Folder(unittest.TestCase):
 # --------------------------------------------------------------------------- broken studies
 
 # A name of the program's inside has no business in a message to the person who wrote a study.
-INTERNAL = re.compile(r"\b(Expression|SampleReader|ParameterSpace|Settings|Matrix|std|neyman::|"
+INTERNAL = re.compile(r"(?<![\w/.-])(Expression|SampleReader|ParameterSpace|Settings|Matrix|std|neyman::|"
                       r"\w*_\w+|mixture|normal): [a-z]")
 
 
@@ -220,6 +220,22 @@ class Commands(Folder):
                 done = neyman(*arguments, cwd=self.folder)
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(word, done.stderr)
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([NEYMAN, "example"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=250)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("could not be written", done.stderr)
+
+    def test_more_events_than_memory(self):
+        study = self.write("huge.toml", SMALL_STUDY.replace("samples = 2000", "samples = 1e15"))
+        # The address sanitizer would end the program instead of refusing the memory.
+        environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1"}
+        self.fails(neyman("run", study, "--out", self.folder / "huge", environment=environment),
+                   "memory")
+        self.assertEqual(files_in(self.folder / "huge"), [])
+        study.unlink()
 
     def test_study_that_is_not_there(self):
         for command in ("check", "run"):
