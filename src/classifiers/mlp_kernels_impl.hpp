@@ -51,6 +51,7 @@ template <class T>
 NEYMAN_INLINE T splat(float value) {
   return value - T{};  // and not T{} + value, which would turn -0 into 0
 }
+
 /// The first unit of a vector; free, where a second broadcast would cost.
 NEYMAN_INLINE Unit first_unit(Vector v) {
 #if defined(__AVX512F__)
@@ -60,6 +61,7 @@ NEYMAN_INLINE Unit first_unit(Vector v) {
   return Unit{};
 #endif
 }
+
 /// a > b ? a : b in one instruction where the compiler, mindful of NaN, takes two.
 template <class T>
 NEYMAN_INLINE T larger(T a, T b) {
@@ -74,6 +76,7 @@ NEYMAN_INLINE T larger(T a, T b) {
 #endif
   return a > b ? a : b;
 }
+
 /// x moved into ±limit.
 template <class T>
 NEYMAN_INLINE T clamp(T x, float limit) {
@@ -170,6 +173,23 @@ NEYMAN_INLINE T log_one_plus(T e) {
 /// derivative of the activation whose value (silu: whose derivative) is at hand.
 enum class Finish { plain, relu, times_relu, times_tanh, times_silu };
 
+/// Rows of coming tiles, to be asked for ahead of their use. They lie anywhere, so they come from
+/// memory, and two at a time between blocks of arithmetic they come at no cost. (Inlined, because
+/// a function that only prefetches has no effect that GCC knows of, and calls of it vanish.)
+struct Ahead {
+  const Rows& rows;
+  std::size_t next, end;
+
+  NEYMAN_INLINE void fetch_two() {
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      if (next >= end) return;
+      const float* row = rows.data + rows.order[next++] * rows.stride;
+      for (std::size_t c = 0; c < rows.stride; c += 16) __builtin_prefetch(row + c);
+    }
+  }
+};
+
 struct Product {
   const float* a;  ///< rows x depth
   std::size_t lda, rows, depth;
@@ -181,6 +201,7 @@ struct Product {
   Finish finish;
   const float* derivative;  ///< for times_silu; laid out like c
   float* column_sums;       ///< times_*: Σ over rows of what was written is added here, or null
+  Ahead* ahead;             ///< or null
 };
 
 /// What is written for a sum where `c` holds the activation and `d` its derivative.
@@ -232,6 +253,7 @@ template <int vectors, bool half>
 void product_strip(const Product& w, std::size_t column) {
   constexpr std::size_t full = vectors > 0 ? vectors : 1;
   for (std::size_t row = 0; row < w.rows; row += block_rows) {
+    if (w.ahead) w.ahead->fetch_two();
     Vector sums[block_rows][full];
     Unit rest[block_rows][1];
 #pragma GCC unroll 8
@@ -276,6 +298,7 @@ struct Outer {
   std::size_t ldd;
   float* g;  ///< inputs x columns of the panel, added to
   std::size_t ldg;
+  Ahead* ahead;  ///< or null
 };
 
 /// G += Aᵀ D for `count` inputs from `input` and a strip of columns.
@@ -319,8 +342,10 @@ NEYMAN_INLINE void outer_block(const Outer& w, std::size_t column, std::size_t i
 template <int vectors, bool half>
 void outer_strip(const Outer& w, std::size_t column) {
   std::size_t i = 0;
-  for (; i + block_rows <= w.inputs; i += block_rows)
+  for (; i + block_rows <= w.inputs; i += block_rows) {
+    if (w.ahead) w.ahead->fetch_two();
     outer_block<vectors, half, block_rows>(w, column, i);
+  }
   if (block_rows > 4 && i + 4 <= w.inputs) {
     outer_block<vectors, half, 4>(w, column, i);
     i += 4;
@@ -414,9 +439,8 @@ struct Pass {
   const Shape& shape;
   const float* parameters;
   float* scratch;
-  std::size_t rows;                ///< a multiple of `unit`
-  const Rows* upcoming = nullptr;  ///< rows to ask for, a tile from `next` on
-  std::size_t next = 0;
+  std::size_t rows;        ///< a multiple of `unit`
+  Ahead* ahead = nullptr;  ///< rows that training needs soon
 
   float* inputs(std::size_t layer) const { return scratch + shape.layers[layer].values; }
   float* derivatives(std::size_t layer) const { return inputs(layer) + shape.values; }
@@ -435,14 +459,13 @@ struct Pass {
         const float* b = parameters + layer.parameters + (layer.in + 1) * columns.begin;
         product({inputs(l), layer.in_pad, rows, layer.in, b, columns.width,
                  b + layer.in * columns.width, inputs(l + 1) + columns.begin, layer.out_pad,
-                 relu ? Finish::relu : Finish::plain, nullptr, nullptr},
+                 relu ? Finish::relu : Finish::plain, nullptr, nullptr, ahead},
                 columns.width);
       }
       const std::size_t count = rows * layer.out_pad;
       if (shape.activation == Activation::tanh) apply_tanh(inputs(l + 1), count);
       if (shape.activation == Activation::silu)
         apply_silu(inputs(l + 1), with_derivatives ? derivatives(l + 1) : nullptr, count);
-      fetch_ahead(l);
     }
     output_logits();
   }
@@ -587,7 +610,7 @@ struct Pass {
       product({inputs(l + 1), layer.out_pad, rows, layer.out,
                transposed + layer.transposed + layer.out * columns.begin, columns.width, nullptr,
                inputs(l) + columns.begin, layer.in_pad, derivative_finish(l),
-               derivatives(l) + columns.begin, sums},
+               derivatives(l) + columns.begin, sums, ahead},
               columns.width);
     }
   }
@@ -597,7 +620,7 @@ struct Pass {
     for (std::size_t p = 0; p < panel_count(layer.out_pad); ++p) {
       const Panel columns = panel(layer.out_pad, p);
       outer({inputs(l), layer.in_pad, rows, layer.in, inputs(l + 1) + columns.begin, layer.out_pad,
-             gradient + layer.parameters + (layer.in + 1) * columns.begin, columns.width},
+             gradient + layer.parameters + (layer.in + 1) * columns.begin, columns.width, ahead},
             columns.width);
     }
   }
@@ -607,22 +630,6 @@ struct Pass {
     for (std::size_t l = shape.count - 1; l-- > 0;) {
       layer_gradient(l, gradient);
       if (l > 0) layer_backward(l, transposed, gradient);
-      fetch_ahead(shape.count - 1 + l);
-    }
-  }
-
-  /// Asks for a part of the rows of the tile after the next. They lie anywhere, so they come from
-  /// memory; a few at a time between the layers, they come while the arithmetic goes on. (Inlined,
-  /// because a function that only prefetches has no effect that GCC knows of, and calls of it
-  /// vanish.)
-  NEYMAN_INLINE void fetch_ahead(std::size_t phase) const {
-    if (!upcoming) return;
-    const std::size_t phases = 2 * (shape.count - 1), known = upcoming->count + upcoming->ahead;
-    std::size_t begin = next + tile * phase / phases, end = next + tile * (phase + 1) / phases;
-    end = end < known ? end : known;
-    for (; begin < end; ++begin) {
-      const float* row = upcoming->data + upcoming->order[begin] * upcoming->stride;
-      for (std::size_t c = 0; c < upcoming->stride; c += 16) __builtin_prefetch(row + c);
     }
   }
 
@@ -685,9 +692,13 @@ struct Pass {
 double accumulate(const Shape& shape, Loss loss, const float* parameters, const float* transposed,
                   const Rows& data, float scale, float* gradient, float* scratch) {
   double total = 0.0;
+  const std::size_t known = data.count + data.ahead;
+  Ahead ahead{data, tile, 0};
   for (std::size_t begin = 0; begin < data.count; begin += tile) {
     const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
-    const Pass pass{shape, parameters, scratch, padded_rows(count), &data, begin + count + tile};
+    const std::size_t end = begin + 3 * tile;
+    ahead.end = end < known ? end : known;
+    const Pass pass{shape, parameters, scratch, padded_rows(count), &ahead};
     pass.gather(data, begin, count);
     pass.forward(gradient != nullptr);
     total += pass.loss(loss, scale);
