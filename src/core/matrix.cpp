@@ -25,7 +25,6 @@ Matrix Matrix::take(std::span<const std::size_t> indices) const {
 void Matrix::append(MatrixView other) {
   if (rows_ == 0 && cols_ == 0) cols_ = other.cols();
   check_same_size("Matrix::append", "other", other.cols(), cols_, "columns");
-  values_.reserve(values_.size() + other.rows() * cols_);
   for (std::size_t i = 0; i < other.rows(); ++i) {
     const auto row = other.row(i);
     values_.insert(values_.end(), row.begin(), row.end());

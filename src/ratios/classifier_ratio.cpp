@@ -9,15 +9,18 @@ namespace neyman {
 
 namespace {
 
-/// log of the weighted mean of e^value, without overflow.
-double log_mean_exp(const LogRatios& values, const std::vector<double>& weights) {
-  const double peak = *std::max_element(values.begin(), values.end());
+/// The part of Z = E[r | denominator] = E_m[2r / (1 + r)], m = (p0 + p1)/2, that the held-out
+/// events of one side give: each event is weighted from the pooled sample to the denominator,
+/// so that no term is above 2 however heavy the tail of r.
+double bridge_mean(const CrossFit& pair, const FoldedSample& side) {
+  const auto logs = pair.held_out(side, pair.held_out_scores(side));
+  const auto weights = side.weights();
   double sum = 0.0, total = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    sum += weights[i] * std::exp(values[i] - peak);
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    sum += weights[i] * 2.0 / (1.0 + std::exp(-logs[i]));
     total += weights[i];
   }
-  return peak + std::log(sum / total);
+  return sum / total;
 }
 
 bool same(std::span<const double> a, const std::vector<double>& b) {
@@ -34,8 +37,7 @@ ClassifierRatio::ClassifierRatio(const FoldedSample& numerator, const FoldedSamp
   pair_.fit(numerator, denominator, config, 0);
   if (config.normalise)
     log_normalisation_ =
-        log_mean_exp(pair_.held_out(denominator, pair_.held_out_scores(denominator)),
-                     denominator.weights());
+        std::log(0.5 * (bridge_mean(pair_, numerator) + bridge_mean(pair_, denominator)));
 }
 
 ClassifierRatio::ClassifierRatio(const Archive& archive)

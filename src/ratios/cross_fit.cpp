@@ -116,12 +116,6 @@ void CrossFit::fit(const FoldedSample& numerator, const FoldedSample& denominato
     for (std::size_t b = 0; b < config.replicas; ++b)
       replica_calibrators_[b].push_back(std::move(replicas[b]));
   }
-  members_.assign(config.replicas, {});
-  for (std::size_t b = 0; b < config.replicas; ++b) {
-    RandomStream random(derive_seed(config.seed, "members", pair), "replica", b);
-    for (std::size_t k = 0; k < config.folds; ++k)
-      members_[b].push_back(random.below(config.folds));
-  }
 }
 
 Matrix CrossFit::scores(MatrixView x) const {
@@ -143,35 +137,24 @@ Logits CrossFit::held_out_scores(const FoldedSample& sample) const {
   return out;
 }
 
-namespace {
-
-Logits column(const Matrix& scores, std::size_t fold) { return Logits(scores.column(fold)); }
-
-}  // namespace
-
-LogRatios CrossFit::log_ratios(const Matrix& scores) const {
+LogRatios CrossFit::average(const Matrix& scores, const Calibrators& calibrators) const {
   check_same_size("CrossFit::log_ratios", "scores", scores.cols(), folds(), "one a fold");
   LogRatios out(scores.rows());
   for (std::size_t k = 0; k < folds(); ++k) {
-    const auto part = calibrators_[k]->log_ratios(column(scores, k));
+    const auto part = calibrators[k]->log_ratios(Logits(scores.column(k)));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] += part[i];
   }
   for (double& value : out.values()) value /= static_cast<double>(folds());
   return out;
 }
 
+LogRatios CrossFit::log_ratios(const Matrix& scores) const {
+  return average(scores, calibrators_);
+}
+
 LogRatios CrossFit::log_ratios(const Matrix& scores, std::size_t replica) const {
-  check_same_size("CrossFit::log_ratios", "scores", scores.cols(), folds(), "one a fold");
   check_at_least("CrossFit::log_ratios", "replicas", replicas(), replica + 1);
-  std::vector<double> share(folds(), 0.0);
-  for (const std::size_t k : members_[replica]) share[k] += 1.0 / static_cast<double>(folds());
-  LogRatios out(scores.rows());
-  for (std::size_t k = 0; k < folds(); ++k) {
-    if (share[k] == 0.0) continue;
-    const auto part = replica_calibrators_[replica][k]->log_ratios(column(scores, k));
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] += share[k] * part[i];
-  }
-  return out;
+  return average(scores, replica_calibrators_[replica]);
 }
 
 LogRatios CrossFit::uncalibrated(const Matrix& scores) const {
@@ -225,7 +208,6 @@ void CrossFit::save(Archive& archive) const {
   }
   for (std::size_t b = 0; b < replicas(); ++b) {
     auto& replica = archive.child(fmt::format("replica{}", b));
-    replica.set("members", std::vector<std::int64_t>(members_[b].begin(), members_[b].end()));
     for (std::size_t k = 0; k < folds(); ++k)
       save_calibrator(*replica_calibrators_[b][k], replica.child(fmt::format("fold{}", k)));
   }
@@ -238,7 +220,6 @@ void CrossFit::load(const Archive& archive) {
   calibrators_.clear();
   replica_calibrators_.clear();
   replica_calibrators_.resize(replicas);
-  members_.assign(replicas, {});
   for (std::size_t k = 0; k < folds; ++k) {
     const auto& fold = archive.child(fmt::format("fold{}", k));
     classifiers_.push_back(load_classifier(fold.child("classifier")));
@@ -246,11 +227,6 @@ void CrossFit::load(const Archive& archive) {
   }
   for (std::size_t b = 0; b < replicas; ++b) {
     const auto& replica = archive.child(fmt::format("replica{}", b));
-    for (const auto member : replica.get<std::vector<std::int64_t>>("members")) {
-      check_in_range("load", "member", static_cast<double>(member), 0.0,
-                     static_cast<double>(folds) - 1.0);
-      members_[b].push_back(static_cast<std::size_t>(member));
-    }
     for (std::size_t k = 0; k < folds; ++k)
       replica_calibrators_[b].push_back(
           load_calibrator(replica.child(fmt::format("fold{}", k))));

@@ -70,12 +70,10 @@ DecomposedRatio::DecomposedRatio(const std::vector<FoldedSample>& samples,
   replica_normalisation_.assign(config.replicas, normalisation_);
   if (!config.normalise) return;
   std::vector<std::vector<Logits>> scores(count, std::vector<Logits>(pairs_.size()));
-  const auto in_reference = weights_(reference_);
   for (std::size_t c = 0; c < count; ++c)
-    if (in_reference[c] > 0.0)
-      parallel_tasks(pairs_.size(), [&](std::size_t p) {
-        scores[c][p] = pairs_[p].held_out_scores(samples[c]);
-      });
+    parallel_tasks(pairs_.size(), [&](std::size_t p) {
+      scores[c][p] = pairs_[p].held_out_scores(samples[c]);
+    });
   // Task 0 is the ratio itself, task b + 1 its replica b.
   parallel_tasks(config.replicas + 1, [&](std::size_t task) {
     auto means = held_out_means(samples, scores, task);
@@ -86,13 +84,24 @@ DecomposedRatio::DecomposedRatio(const std::vector<FoldedSample>& samples,
   });
 }
 
+/// Z_c, the mean of q_c over the denominator. The plain average over events of the denominator
+/// has no finite variance where p_c has the heavier tail, so that every held-out event serves,
+/// weighted from the pooled sample m = Σ α_s p_s to the denominator by p(x|θ1)/m = 1/Σ α_s q_s:
+///   Z_c = E_m[q_c / Σ_s α_s q_s],
+/// whose terms are at most 1/α_c (the multistate bridge of Shirts and Chodera, 2008).
 std::vector<double> DecomposedRatio::held_out_means(
     const std::vector<FoldedSample>& samples, const std::vector<std::vector<Logits>>& scores,
     std::size_t task) const {
-  const auto reference = weights_(reference_);
+  std::vector<double> shares;
+  double all = 0.0;
+  for (const auto& sample : samples) {
+    shares.push_back(sample.samples().effective_size());
+    all += shares.back();
+  }
+  for (double& share : shares) share /= all;
+
   std::vector<double> means(components(), 0.0);
   for (std::size_t s = 0; s < samples.size(); ++s) {
-    if (reference[s] == 0.0) continue;
     const auto ratios = compose(samples[s].size(), [&](std::size_t p) {
       return task == 0 ? pairs_[p].held_out(samples[s], scores[s][p])
                        : pairs_[p].held_out(samples[s], scores[s][p], task - 1);
@@ -100,9 +109,13 @@ std::vector<double> DecomposedRatio::held_out_means(
     const auto weights = task == 0 ? samples[s].weights() : samples[s].replica_weights(task - 1);
     double total = 0.0;
     for (const double weight : weights) total += weight;
-    for (std::size_t i = 0; i < weights.size(); ++i)
+    if (!(total > 0.0)) continue;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      double pooled = 0.0;
+      for (std::size_t c = 0; c < components(); ++c) pooled += shares[c] * ratios(i, c);
       for (std::size_t c = 0; c < components(); ++c)
-        means[c] += reference[s] * weights[i] / total * ratios(i, c);
+        means[c] += shares[s] * weights[i] / total * ratios(i, c) / pooled;
+    }
   }
   return means;
 }

@@ -54,7 +54,12 @@ std::string level_words(double level) {
 }
 
 double binomial_error(double share, std::size_t n) {
-  return n == 0 ? 0.0 : std::sqrt(share * (1.0 - share) / static_cast<double>(n));
+  if (n == 0) return 0.0;
+  // Agresti and Coull (1998): two successes and two failures more, so that all or none of the
+  // datasets do not look certain.
+  const double more = static_cast<double>(n) + 4.0;
+  const double moved = (share * static_cast<double>(n) + 2.0) / more;
+  return std::sqrt(moved * (1.0 - moved) / more);
 }
 
 std::string share_words(double share, std::size_t n) {

@@ -52,22 +52,27 @@ TEST(DecomposedRatio, HasMeanOneOverTheDenominatorForEveryNumerator) {
   config.normalise = false;
   const DecomposedRatio plain(samples, weights, {0.3}, config);
   EXPECT_EQ(plain.normalisation(), (std::vector<double>{1.0, 1.0, 1.0}));
-  // Held-out means of q_c, computed here from the pairs alone.
+  // Held-out means of q_c over the denominator, computed here from the pairs alone: all events,
+  // each weighted from the pooled sample to the denominator.
   const auto reference = weights(std::vector{0.3});
   std::vector<double> means(3, 0.0);
-  for (std::size_t s = 0; s < 3; ++s)
+  for (const auto& sample : samples) {
+    Matrix q(sample.size(), 3);
     for (std::size_t c = 0; c < 3; ++c) {
-      std::vector<double> inverse(samples[s].size(), reference[c]);
+      std::vector<double> inverse(sample.size(), reference[c]);
       for (std::size_t d = 0; d < 3; ++d) {
         if (d == c) continue;
         const auto& pair = ratio.pair(std::min(c, d), std::max(c, d));
-        const auto logs = pair.held_out(samples[s], pair.held_out_scores(samples[s]));
+        const auto logs = pair.held_out(sample, pair.held_out_scores(sample));
         for (std::size_t i = 0; i < inverse.size(); ++i)
           inverse[i] += reference[d] * std::exp(c < d ? -logs[i] : logs[i]);
       }
-      for (const double value : inverse)
-        means[c] += reference[s] / value / static_cast<double>(inverse.size());
+      for (std::size_t i = 0; i < inverse.size(); ++i) q(i, c) = 1.0 / inverse[i];
     }
+    for (std::size_t i = 0; i < sample.size(); ++i)
+      for (std::size_t c = 0; c < 3; ++c)
+        means[c] += q(i, c) / (q(i, 0) + q(i, 1) + q(i, 2)) / static_cast<double>(sample.size());
+  }
   for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(ratio.normalisation()[c], means[c], 1e-10);
 }
 
@@ -85,7 +90,8 @@ TEST(DecomposedRatio, StaysFiniteFarOutside) {
   const auto mixture = testing::normals({0.0, 1.0, 2.0});
   const auto ratio = learn(*mixture, 200, testing::logistic_config(), 0.0);
   const Matrix x(4, 1, {-1e6, 1e6, -40.0, 40.0});
-  for (const double value : ratio.component_ratios(x).values()) {
+  const auto ratios = ratio.component_ratios(x);
+  for (const double value : ratios.values()) {
     EXPECT_TRUE(std::isfinite(value));
     EXPECT_GT(value, 0.0);
   }

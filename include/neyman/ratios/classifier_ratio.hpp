@@ -25,7 +25,8 @@ class ClassifierRatio final : public Ratio {
   LogRatios uncalibrated(MatrixView x) const;
   std::size_t count_outside(MatrixView x) const override;
   const CrossFit& cross_fit() const { return pair_; }
-  /// log of the mean of r̂ over held-out events of the denominator, before normalisation.
+  /// log of the mean of r̂ over the denominator, before normalisation: from the held-out events
+  /// of both sides, each weighted to the denominator.
   double log_normalisation() const { return log_normalisation_; }
   void save(Archive& archive) const;
 

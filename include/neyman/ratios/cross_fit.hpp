@@ -59,8 +59,9 @@ class FoldedSample {
 ///
 ///   log r̂(x) = 1/K Σ_k log r̂_k(z_k(x))
 ///
-/// Replica b repeats the calibration with bootstrap counts for the events, and draws the K
-/// members with replacement: its spread is the uncertainty from finite simulation.
+/// Replica b repeats the calibrations with bootstrap counts for the events: its spread is the
+/// uncertainty from finite simulation, as far as calibration and normalisation carry it. What
+/// training adds beyond (level sets that differ from those of r) is not in it.
 class CrossFit {
  public:
   CrossFit() = default;
@@ -70,7 +71,7 @@ class CrossFit {
            const RatioConfig& config, std::uint64_t pair, Progress* progress = nullptr);
 
   std::size_t folds() const { return classifiers_.size(); }
-  std::size_t replicas() const { return members_.size(); }
+  std::size_t replicas() const { return replica_calibrators_.size(); }
 
   /// z_k(x): one row an event, one column a fold.
   Matrix scores(MatrixView x) const;
@@ -95,10 +96,12 @@ class CrossFit {
   void load(const Archive& archive);
 
  private:
+  using Calibrators = std::vector<std::unique_ptr<Calibrator>>;  // [fold]
+  LogRatios average(const Matrix& scores, const Calibrators& calibrators) const;
+
   std::vector<std::unique_ptr<Classifier>> classifiers_;
-  std::vector<std::unique_ptr<Calibrator>> calibrators_;
-  std::vector<std::vector<std::unique_ptr<Calibrator>>> replica_calibrators_;  // [replica][fold]
-  std::vector<std::vector<std::size_t>> members_;  // [replica]: folds drawn with replacement
+  Calibrators calibrators_;
+  std::vector<Calibrators> replica_calibrators_;  // [replica]
 };
 
 }  // namespace neyman

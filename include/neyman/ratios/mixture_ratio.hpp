@@ -31,7 +31,7 @@ class MixtureRatio : public Ratio {
 
   /// q_c(x): one row an event, one column a component; positive and finite.
   virtual Matrix component_ratios(MatrixView x) const = 0;
-  /// The mean of q_c over the denominator as simulated, in the order of the components:
+  /// Z_c, the mean of q_c over the denominator, in the order of the components:
   /// Z(θ0) = Σ_c w_c(θ0) Z_c. Ones where the ratio is exact or is not normalised.
   virtual std::vector<double> normalisation() const;
 
