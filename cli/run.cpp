@@ -73,7 +73,7 @@ void add_run(CLI::App& app, int& status) {
   command->add_flag("--no-figures", arguments->no_figures, "Draw no figures");
   command->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
   command->footer(R"(
-Writes results.json, report.html, figures/ and model.h5.
+Writes results.json, report.html, figures/, model.h5 and run.log.
 
 Examples:
   neyman run my-study/study.toml

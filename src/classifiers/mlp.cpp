@@ -263,18 +263,18 @@ class Trainer {
     initialise();
   }
 
-  /// Trains on the rows `order`, watches `held_out`, and returns the parameters to keep.
-  mlp::Buffer train(std::vector<std::uint32_t> order, const std::vector<std::uint32_t>& held_out,
+  /// Trains on the first `training` rows, watches `held_out`, and returns the parameters to keep.
+  mlp::Buffer train(std::size_t training, const std::vector<std::uint32_t>& held_out,
                     std::vector<Mlp::Epoch>& history) {
+    std::vector<std::uint32_t> order(training);
     const std::size_t batch = std::min(config_.batch_size, order.size());
     const std::size_t steps_an_epoch = (order.size() + batch - 1) / batch;
     const std::size_t steps = steps_an_epoch * config_.epochs;
     mlp::Buffer best;
     double lowest = std::numeric_limits<double>::infinity();
     std::size_t since_best = 0, step = 0;
-    std::vector<std::uint32_t> spare;
     for (std::size_t epoch = 0; epoch < config_.epochs; ++epoch) {
-      mlp::shuffle(order, spare, seed_, epoch);
+      mlp::random_order(order, seed_, epoch);
       double loss = 0.0;
       for (std::size_t begin = 0; begin < order.size(); begin += batch, ++step) {
         const std::size_t count = std::min(batch, order.size() - begin);
@@ -422,14 +422,14 @@ Split split_rows(const TrainingSet& data, double part, std::vector<double>& weig
   for (std::size_t i = 0; i < data.size(); ++i)
     if (weights[i] > 0.0) sides[data.denominator[i] != 0].push_back(static_cast<std::uint32_t>(i));
   Split split;
-  std::vector<std::uint32_t> spare;
   for (std::size_t side = 0; side < 2; ++side) {
-    auto& rows = sides[side];
+    const auto& rows = sides[side];
     const auto count = static_cast<std::size_t>(part * static_cast<double>(rows.size()));
-    if (count > 0) mlp::shuffle(rows, spare, derive_seed(data.seed, "mlp-hold-out", side), 0);
-    const auto middle = rows.end() - static_cast<std::ptrdiff_t>(count);
-    split.training.insert(split.training.end(), rows.begin(), middle);
-    split.held_out.insert(split.held_out.end(), middle, rows.end());
+    std::vector<std::uint32_t> order(rows.size());
+    std::iota(order.begin(), order.end(), 0u);
+    if (count > 0) mlp::random_order(order, derive_seed(data.seed, "mlp-hold-out", side), 0);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      (i < count ? split.held_out : split.training).push_back(rows[order[i]]);
   }
   for (auto* rows : {&split.training, &split.held_out}) {
     std::array<double, 2> sum{};
@@ -456,17 +456,16 @@ void Mlp::fit(const TrainingSet& data) {
   Moments scaling = moments(data.x, weights, state->mean.size());
   const Split split = split_rows(data, config_.held_out, weights);
 
-  // training rows first, so that `order` counts rows of the packed table
+  // training rows first
   std::vector<std::uint32_t> rows = split.training;
   rows.insert(rows.end(), split.held_out.begin(), split.held_out.end());
   const PackedRows packed = pack_rows(data, weights, rows, scaling);
-  std::vector<std::uint32_t> order(split.training.size()), held_out(split.held_out.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::iota(held_out.begin(), held_out.end(), static_cast<std::uint32_t>(order.size()));
+  std::vector<std::uint32_t> held_out(split.held_out.size());
+  std::iota(held_out.begin(), held_out.end(), static_cast<std::uint32_t>(split.training.size()));
 
   const double decay = config_.weight_decay.value_or(4.5 / std::sqrt(effective_rows(weights)));
   Trainer trainer(config_, state->network, packed, decay, data.seed);
-  state->parameters = trainer.train(std::move(order), held_out, state->history);
+  state->parameters = trainer.train(split.training.size(), held_out, state->history);
   mlp::kernels().transpose(state->network.shape(), state->parameters.data(),
                            state->transposed.data());
   state->mean = std::move(scaling.mean);

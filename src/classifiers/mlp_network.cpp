@@ -1,9 +1,10 @@
 #include "classifiers/mlp_network.hpp"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string>
 
 #if defined(__linux__)
@@ -134,73 +135,40 @@ const Kernels& kernels() {
   fail_argument("mlp", "NEYMAN_ISA", wanted, "one of " + names + " on this machine");
 }
 
-namespace {
-
-/// Sixteen random bits at a time.
-class ShortDraws {
- public:
-  explicit ShortDraws(RandomStream& random) : random_(random) {}
-
-  /// Uniform in {0, …, n − 1}, n <= 65536: the high half of a product, and the draws that would
-  /// make some values more likely refused (Lemire).
-  std::uint32_t below(std::uint32_t n) {
-    std::uint32_t product = next() * n;
-    if ((product & 0xffffu) < n) {
-      const std::uint32_t uneven = 65536u % n;
-      while ((product & 0xffffu) < uneven) product = next() * n;
-    }
-    return product >> 16;
+void random_order(std::vector<std::uint32_t>& order, std::uint64_t seed, std::uint64_t epoch) {
+  const std::size_t n = order.size();
+  RandomStream random(seed, "mlp-order", epoch);
+  if (n <= 4096) {
+    std::iota(order.begin(), order.end(), 0u);
+    for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    return;
   }
 
- private:
-  std::uint32_t next() {
-    if (left_ == 0) {
-      bits_ = random_.bits();
-      left_ = 4;
-    }
-    --left_;
-    const auto draw = static_cast<std::uint32_t>(bits_ & 0xffffu);
-    bits_ >>= 16;
-    return draw;
+  // The index's low and high bits in turn are changed by a random function of the others.
+  constexpr std::size_t rounds = 6;
+  const auto bits = static_cast<unsigned>(std::bit_width(n - 1));
+  const unsigned low_bits = bits / 2, high_bits = bits - low_bits;
+  const std::uint32_t low_mask = (1u << low_bits) - 1, high_mask = (1u << high_bits) - 1;
+  const std::size_t size = std::size_t{1} << high_bits;
+  std::vector<std::uint16_t> tables(rounds * size);
+  for (std::size_t i = 0; i < tables.size(); i += 4) {
+    const std::uint64_t draw = random.bits();
+    const std::uint32_t mask = i / size % 2 == 0 ? low_mask : high_mask;
+    for (std::size_t k = 0; k < 4; ++k)
+      tables[i + k] = static_cast<std::uint16_t>((draw >> (16 * k)) & mask);
   }
-
-  RandomStream& random_;
-  std::uint64_t bits_ = 0;
-  unsigned left_ = 0;
-};
-
-}  // namespace
-
-void shuffle(std::vector<std::uint32_t>& order, std::vector<std::uint32_t>& spare,
-             std::uint64_t seed, std::uint64_t epoch) {
-  constexpr std::size_t small = 65536;
-  RandomStream random(seed, "mlp-shuffle", epoch);
-  ShortDraws draws(random);
-  const auto shuffle_part = [&](std::uint32_t* first, std::size_t count) {
-    for (std::size_t i = count; i > 1; --i) {
-      const std::size_t j =
-          i <= small ? draws.below(static_cast<std::uint32_t>(i)) : random.below(i);
-      std::swap(first[i - 1], first[j]);
+  // What falls beyond n is left out, so that the rest is a permutation of those below.
+  std::size_t kept = 0;
+  for (std::uint32_t i = 0; kept < n; ++i) {
+    std::uint32_t low = i & low_mask, high = i >> low_bits;
+    for (std::size_t r = 0; r < rounds; r += 2) {
+      low ^= tables[r * size + high];
+      high ^= tables[(r + 1) * size + low];
     }
-  };
-  if (order.size() <= small) return shuffle_part(order.data(), order.size());
-
-  constexpr std::size_t parts = 256;
-  spare.resize(order.size());
-  std::vector<std::uint8_t> part(order.size());
-  std::array<std::size_t, parts + 1> begin{};
-  for (std::size_t i = 0; i < order.size(); i += 8) {
-    const std::uint64_t bits = random.bits();
-    const std::size_t count = std::min<std::size_t>(8, order.size() - i);
-    std::memcpy(part.data() + i, &bits, count);
-    for (std::size_t k = 0; k < count; ++k) ++begin[part[i + k] + 1u];
+    const std::uint32_t value = high << low_bits | low;
+    order[kept] = value;
+    kept += value < n;
   }
-  for (std::size_t p = 0; p < parts; ++p) begin[p + 1] += begin[p];
-  auto next = begin;
-  for (std::size_t i = 0; i < order.size(); ++i) spare[next[part[i]]++] = order[i];
-  order.swap(spare);
-  for (std::size_t p = 0; p < parts; ++p)
-    shuffle_part(order.data() + begin[p], begin[p + 1] - begin[p]);
 }
 
 }  // namespace neyman::mlp

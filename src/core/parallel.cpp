@@ -1,13 +1,13 @@
 #include "neyman/core/parallel.hpp"
 
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
-
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/info.h>
-#include <oneapi/tbb/parallel_for.h>
 
 #include "neyman/core/progress.hpp"
 
@@ -26,8 +26,8 @@ void set_threads(std::size_t count) {
   thread_count = count;
   control.reset();
   if (count > 0)
-    control = std::make_unique<tbb::global_control>(
-        tbb::global_control::max_allowed_parallelism, count);
+    control =
+        std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, count);
 }
 
 std::size_t threads() {
@@ -52,8 +52,7 @@ void parallel_blocks(std::size_t count, std::size_t block_size,
 
 double sum_blocks(std::size_t count, const std::function<double(Block)>& block_sum,
                   std::size_t block_size) {
-  return reduce_blocks(count, block_size, 0.0, block_sum,
-                       [](double a, double b) { return a + b; });
+  return reduce_blocks(count, block_size, 0.0, block_sum, [](double a, double b) { return a + b; });
 }
 
 }  // namespace neyman

@@ -1,8 +1,8 @@
 #include "neyman/core/parameters.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
@@ -41,8 +41,7 @@ std::size_t ParameterSpace::index(std::string_view name) const {
   throw ArgumentError("ParameterSpace::index: " + unknown_name(name, "a parameter", names()));
 }
 
-void ParameterSpace::check_inside(std::string_view function,
-                                  std::span<const double> point) const {
+void ParameterSpace::check_inside(std::string_view function, std::span<const double> point) const {
   check_same_size(function, "point", point.size(), size(), "one for each parameter");
   for (std::size_t i = 0; i < size(); ++i)
     check_in_range(function, parameters_[i].name, point[i], parameters_[i].low,

@@ -32,8 +32,7 @@ void check_stop() {
 }
 
 double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 Progress::Progress(std::string task, std::size_t total)
@@ -54,10 +53,10 @@ void Progress::advance(std::size_t steps) {
 void Progress::report(std::size_t done, bool finished) {
   if (!has_sink) return;
   const double elapsed = seconds_now() - start_;
-  const double remaining =
-      done > 0 ? elapsed * static_cast<double>(total_ - std::min(done, total_)) /
-                     static_cast<double>(done)
-               : -1.0;
+  const double remaining = done > 0
+                               ? elapsed * static_cast<double>(total_ - std::min(done, total_)) /
+                                     static_cast<double>(done)
+                               : -1.0;
   const std::lock_guard lock(sink_mutex);
   if (sink) sink({task_, done, total_, elapsed, remaining, finished});
 }

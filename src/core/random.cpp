@@ -1,8 +1,8 @@
 #include "neyman/core/random.hpp"
 
-#include <cmath>
-
 #include <Random123/philox.h>
+
+#include <cmath>
 
 namespace neyman {
 
@@ -22,9 +22,7 @@ std::uint64_t hash(std::uint64_t seed, std::string_view purpose) {
 }
 
 /// 52 bits and a half: in (0, 1), symmetric, never 0 or 1.
-double to_unit(std::uint64_t bits) {
-  return (static_cast<double>(bits >> 12) + 0.5) * 0x1.0p-52;
-}
+double to_unit(std::uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1.0p-52; }
 
 }  // namespace
 
@@ -88,8 +86,7 @@ std::uint64_t RandomStream::below(std::uint64_t n) {
   Wide product = static_cast<Wide>(bits()) * n;
   if (static_cast<std::uint64_t>(product) < n) {
     const std::uint64_t threshold = (0 - n) % n;
-    while (static_cast<std::uint64_t>(product) < threshold)
-      product = static_cast<Wide>(bits()) * n;
+    while (static_cast<std::uint64_t>(product) < threshold) product = static_cast<Wide>(bits()) * n;
   }
   return static_cast<std::uint64_t>(product >> 64);
 }

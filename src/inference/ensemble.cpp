@@ -16,8 +16,6 @@ namespace {
 
 /// Datasets from which the share of finite simulation is estimated.
 constexpr std::size_t simulation_datasets = 4;
-/// Events of all datasets for each event that a table takes, from which on it is made.
-constexpr std::size_t worth_a_table = 10;
 /// Events from which the range of a table is taken.
 constexpr std::size_t range_events = 20000;
 
@@ -39,24 +37,6 @@ Outcome fit_dataset(const ParameterSpace& parameters, const MixtureRatio& ratio,
   out.estimate = out.fit.point;
   out.statistic = test_statistic(likelihood, out.fit, point);
   return out;
-}
-
-/// A table in place of the classifiers, where the datasets have one feature and many more events
-/// than the table takes: its error is far below that of any learned ratio.
-std::unique_ptr<const TabulatedRatio> tabulate(const EnsembleConfig& config,
-                                               const Distribution& simulator,
-                                               const MixtureRatio& ratio) {
-  const TabulatedRatio::Config table;
-  if (simulator.dimension() != 1 || ratio.kind() == "exact" ||
-      config.datasets * config.events < worth_a_table * TabulatedRatio::evaluations(table))
-    return nullptr;
-  Matrix x(range_events, 1);
-  RandomStream random(config.seed, "ensemble range");
-  simulator.sample(config.point, random, x);
-  const auto [low, high] = std::minmax_element(x.values().begin(), x.values().end());
-  const double margin = (*high - *low) / 8.0;  // hardly an event lies beyond
-  if (!(margin > 0.0) || !std::isfinite(margin)) return nullptr;
-  return std::make_unique<const TabulatedRatio>(ratio, *low - margin, *high + margin, table);
 }
 
 EnsembleSide summarise(const EnsembleConfig& config, const std::vector<Outcome>& outcomes) {
@@ -89,8 +69,7 @@ double covered(const std::vector<double>& statistic, double threshold) {
 
 /// σ²_simulation / σ²_statistical by parameter at one dataset.
 std::vector<double> simulation_variance_share(const ParameterSpace& parameters,
-                                              const MixtureRatio& ratio, MatrixView x,
-                                              Fit fit) {
+                                              const MixtureRatio& ratio, MatrixView x, Fit fit) {
   add_simulation_covariance(fit, parameters, ratio, x, {});
   std::vector<double> out;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
@@ -104,14 +83,17 @@ std::vector<double> simulation_variance_share(const ParameterSpace& parameters,
 }  // namespace
 
 EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
-                      const Distribution& simulator, const MixtureRatio& approximate,
-                      const MixtureRatio* exact) {
+                            const Distribution& simulator, const MixtureRatio& approximate,
+                            const MixtureRatio* exact) {
   check_at_least("run_ensemble", "datasets", config.datasets, 1);
   check_at_least("run_ensemble", "events", config.events, 1);
   parameters.check_inside("run_ensemble", config.point);
   const std::size_t dimension = parameters.size();
 
-  const auto table = tabulate(config, simulator, approximate);
+  Matrix typical(simulator.dimension() == 1 ? range_events : 0, simulator.dimension());
+  RandomStream range_random(config.seed, "ensemble range");
+  simulator.sample(config.point, range_random, typical);
+  const auto table = tabulate(approximate, typical, config.datasets * config.events);
   const MixtureRatio& ratio = table ? static_cast<const MixtureRatio&>(*table) : approximate;
   std::vector<Outcome> learned(config.datasets), known(exact != nullptr ? config.datasets : 0);
   std::vector<std::vector<double>> shares(config.datasets);
@@ -155,9 +137,8 @@ EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& 
   for (std::size_t p = 0; p < dimension; ++p) {
     const auto& base = out.exact ? *out.exact : out.approximate;
     const double centre = out.exact ? out.exact->means[p] : config.point[p];
-    out.bias.push_back(base.spreads[p] > 0.0
-                           ? (out.approximate.means[p] - centre) / base.spreads[p]
-                           : 0.0);
+    out.bias.push_back(base.spreads[p] > 0.0 ? (out.approximate.means[p] - centre) / base.spreads[p]
+                                             : 0.0);
   }
   return out;
 }

@@ -1,13 +1,13 @@
 #include "neyman/inference/fit.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include <fmt/format.h>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
+#include <algorithm>
 #include <boost/math/tools/toms748_solve.hpp>
-#include <fmt/format.h>
+#include <cmath>
+#include <limits>
 #include <nlopt.hpp>
 
 #include "neyman/core/check.hpp"
@@ -19,9 +19,12 @@ namespace neyman {
 
 std::string to_string(FitStatus status) {
   switch (status) {
-    case FitStatus::converged: return "converged";
-    case FitStatus::at_bound: return "at bound";
-    case FitStatus::failed: return "failed";
+    case FitStatus::converged:
+      return "converged";
+    case FitStatus::at_bound:
+      return "at bound";
+    case FitStatus::failed:
+      return "failed";
   }
   return "failed";
 }
@@ -31,7 +34,8 @@ double Fit::statistical_error(std::size_t p) const {
 }
 
 double Fit::simulation_error(std::size_t p) const {
-  return simulation_covariance.empty() ? 0.0 : std::sqrt(std::max(0.0, simulation_covariance(p, p)));
+  return simulation_covariance.empty() ? 0.0
+                                       : std::sqrt(std::max(0.0, simulation_covariance(p, p)));
 }
 
 double Fit::error(std::size_t p) const {
@@ -72,8 +76,8 @@ class FreeProblem {
     auto point = point_;
     for (std::size_t i = 0; i < size(); ++i) {
       const auto& parameter = likelihood_.parameters()[free_[i]];
-      point[free_[i]] = std::clamp(parameter.low + unit[i] * range(i), parameter.low,
-                                   parameter.high);
+      point[free_[i]] =
+          std::clamp(parameter.low + unit[i] * range(i), parameter.low, parameter.high);
     }
     return point;
   }
@@ -316,14 +320,13 @@ double profile_statistic(const Likelihood& likelihood, const Fit& best, std::siz
   options.start[parameter] = value;
   options.fixed.assign(best.point.size(), std::nullopt);
   options.fixed[parameter] = value;
-  return std::max(0.0,
-                  2.0 * (best.log_likelihood - fit(likelihood, options).log_likelihood));
+  return std::max(0.0, 2.0 * (best.log_likelihood - fit(likelihood, options).log_likelihood));
 }
 
 }  // namespace
 
-Interval likelihood_interval(const Likelihood& likelihood, const Fit& best,
-                             std::size_t parameter, double level, bool include_simulation) {
+Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
+                             double level, bool include_simulation) {
   check_in_range("likelihood_interval", "level", level, 1e-6, 1.0 - 1e-12);
   const auto& range = likelihood.parameters()[parameter];
   double threshold = chi2_quantile(level);
@@ -346,7 +349,8 @@ Interval likelihood_interval(const Likelihood& likelihood, const Fit& best,
     }
     // Step outwards from where a parabola would cross, so that the bracket is short.
     double inner = centre;
-    double step = statistical > 0.0 ? statistical * std::sqrt(threshold) : 0.1 * std::abs(end - centre);
+    double step =
+        statistical > 0.0 ? statistical * std::sqrt(threshold) : 0.1 * std::abs(end - centre);
     for (;;) {
       double outer = inner + direction * step;
       if ((outer - end) * direction >= 0.0) outer = end;
@@ -379,8 +383,8 @@ Scan scan(const Likelihood& likelihood, const Fit& best, std::size_t parameter, 
   Scan out;
   out.parameter = parameter;
   for (std::size_t i = 0; i < points; ++i) {
-    out.values.push_back(low + (high - low) * static_cast<double>(i) /
-                                   static_cast<double>(points - 1));
+    out.values.push_back(low +
+                         (high - low) * static_cast<double>(i) / static_cast<double>(points - 1));
     out.statistic.push_back(profile_statistic(likelihood, best, parameter, out.values.back()));
   }
   return out;

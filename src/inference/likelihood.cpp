@@ -159,13 +159,14 @@ double MixtureLikelihood::operator()(std::span<const double> point,
     }
     return sums;
   };
-  const auto sums = reduce_blocks(events(), likelihood_block, Sums{0.0, std::vector(components, 0.0)},
-                                  block_sums, [](Sums total, const Sums& part) {
-                                    total.logs += part.logs;
-                                    for (std::size_t c = 0; c < part.shares.size(); ++c)
-                                      total.shares[c] += part.shares[c];
-                                    return total;
-                                  });
+  const auto sums =
+      reduce_blocks(events(), likelihood_block, Sums{0.0, std::vector(components, 0.0)}, block_sums,
+                    [](Sums total, const Sums& part) {
+                      total.logs += part.logs;
+                      for (std::size_t c = 0; c < part.shares.size(); ++c)
+                        total.shares[c] += part.shares[c];
+                      return total;
+                    });
   double norm = 0.0;
   for (std::size_t c = 0; c < components; ++c) norm += weights[c] * normalisation_[c];
   if (want_gradient)
@@ -176,9 +177,8 @@ double MixtureLikelihood::operator()(std::span<const double> point,
   return sums.logs - total_weight_ * std::log(norm);
 }
 
-Matrix simulation_gradient_covariance(const ParameterSpace& parameters,
-                                      const MixtureRatio& ratio, MatrixView x,
-                                      std::span<const double> event_weights,
+Matrix simulation_gradient_covariance(const ParameterSpace& parameters, const MixtureRatio& ratio,
+                                      MatrixView x, std::span<const double> event_weights,
                                       std::span<const double> point) {
   const std::size_t dimension = parameters.size(), replicas = ratio.replicas();
   Matrix out(dimension, dimension);
@@ -225,8 +225,8 @@ Matrix simulation_gradient_covariance(const ParameterSpace& parameters,
   for (std::size_t b = 0; b < replicas; ++b)
     for (std::size_t p = 0; p < dimension; ++p)
       for (std::size_t q = 0; q < dimension; ++q)
-        out(p, q) += scale * scale * (gradients(b, p) - centre[p]) *
-                     (gradients(b, q) - centre[q]) / static_cast<double>(replicas - 1);
+        out(p, q) += scale * scale * (gradients(b, p) - centre[p]) * (gradients(b, q) - centre[q]) /
+                     static_cast<double>(replicas - 1);
   return out;
 }
 

@@ -1,10 +1,9 @@
 #include "neyman/inference/statistics.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <vector>
-
-#include <boost/math/distributions/chi_squared.hpp>
 
 #include "neyman/core/check.hpp"
 

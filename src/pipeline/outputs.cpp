@@ -11,6 +11,8 @@
 #include "neyman/reports/results_json.hpp"
 #include "neyman/reports/study_figures.hpp"
 #include "neyman/reports/study_report.hpp"
+#include "neyman/reports/summary.hpp"
+#include "neyman/reports/terminal.hpp"
 
 namespace neyman {
 
@@ -51,6 +53,15 @@ std::vector<reports::DrawnFigure> draw_figures(Results& results, const fs::path&
   return drawn;
 }
 
+/// What was run, how long each stage took and what came out, for people.
+std::string log_text(const Results& results) {
+  std::string text = fmt::format("neyman {}\n{}\nseed {}, {} threads\n\n", results.version,
+                                 results.command, results.seed, results.threads);
+  for (const auto& [stage, seconds] : results.timing)
+    text += fmt::format("{:<10} {}\n", stage, reports::format_duration(seconds));
+  return text + "\n" + reports::summary(results, false);
+}
+
 }  // namespace
 
 void write_outputs(Results& results, const Model* model, const std::string& folder, bool figures) {
@@ -65,6 +76,7 @@ void write_outputs(Results& results, const Model* model, const std::string& fold
     results.warnings.push_back(reports::not_finite_warning(path));
   write_file_atomically((out / "results.json").string(), json.text);
   write_file_atomically((out / "report.html").string(), reports::study_report(results, drawn));
+  write_file_atomically((out / "run.log").string(), log_text(results));
 }
 
 }  // namespace neyman

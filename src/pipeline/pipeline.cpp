@@ -1,10 +1,10 @@
 #include "neyman/pipeline/pipeline.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
-
-#include <fmt/format.h>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
@@ -12,6 +12,7 @@
 #include "neyman/core/progress.hpp"
 #include "neyman/inference/statistics.hpp"
 #include "neyman/ratios/classifier_ratio.hpp"
+#include "neyman/ratios/tabulated_ratio.hpp"
 
 namespace neyman {
 
@@ -92,14 +93,14 @@ void note_fit(const FitReport& report, const ParameterSpace& parameters, const c
               Results& results) {
   if (!report.fit.ok())
     results.warnings.push_back(
-        fmt::format("the {}fit did not converge (estimated distance to the maximum {:.3g})",
-                    which, report.fit.distance));
+        fmt::format("the {}fit did not converge (estimated distance to the maximum {:.3g})", which,
+                    report.fit.distance));
   for (std::size_t p = 0; p < parameters.size(); ++p)
     for (const auto& interval : report.intervals[p])
       if (interval.low_at_bound || interval.high_at_bound)
-        results.warnings.push_back(fmt::format(
-            "the {} interval of {} of the {}fit ends at the parameter's range", interval.level,
-            parameters[p].name, which));
+        results.warnings.push_back(
+            fmt::format("the {} interval of {} of the {}fit ends at the parameter's range",
+                        interval.level, parameters[p].name, which));
 }
 
 /// Densities of the held-out scores of each pair, and the calibrated curve.
@@ -112,8 +113,7 @@ std::vector<PairScores> pair_scores(const DecomposedRatio& ratio,
     for (std::size_t d = c + 1; d < samples.size(); ++d) {
       const auto& pair = ratio.pair(c, d);
       PairScores scores{names[c], names[d], {}, {}, {}, {}, {}};
-      for (std::size_t b = 0; b <= bins; ++b)
-        scores.edges.push_back(static_cast<double>(b) / bins);
+      for (std::size_t b = 0; b <= bins; ++b) scores.edges.push_back(static_cast<double>(b) / bins);
       const auto density = [&](const FoldedSample& sample) {
         std::vector<double> counts(bins, 0.0);
         for (const double z : pair.held_out_scores(sample)) {
@@ -157,8 +157,9 @@ Matrix feature_grid(const Matrix& data) {
   const double margin = 0.02 * (*high - *low);
   Matrix grid(curve_points, 1);
   for (std::size_t i = 0; i < curve_points; ++i)
-    grid(i, 0) = *low - margin + (*high - *low + 2 * margin) * static_cast<double>(i) /
-                                     static_cast<double>(curve_points - 1);
+    grid(i, 0) = *low - margin +
+                 (*high - *low + 2 * margin) * static_cast<double>(i) /
+                     static_cast<double>(curve_points - 1);
   return grid;
 }
 
@@ -213,8 +214,7 @@ void compare(const Study& study, const std::vector<FoldedSample>& components,
     if (exact != nullptr) {
       const LogRatios truth(results.exact_log_ratios);
       entry.uncalibrated_error = mean_error(direct.uncalibrated(evaluation), truth);
-      entry.calibrated_error =
-          mean_error(direct.log_ratios(evaluation, point, reference), truth);
+      entry.calibrated_error = mean_error(direct.log_ratios(evaluation, point, reference), truth);
       entry.decomposed_error =
           mean_error(decomposed.log_ratios(evaluation, point, reference), truth);
     }
@@ -269,26 +269,26 @@ void check_ensemble(Results& results) {
        wilks.statistic, wilks.p_value, verdict_of(wilks.p_value)});
   if (ensemble.approximate.failed > 0)
     results.warnings.push_back(fmt::format("{} of {} fits of the ensemble did not converge",
-                                           ensemble.approximate.failed,
-                                           ensemble.config.datasets));
+                                           ensemble.approximate.failed, ensemble.config.datasets));
 }
 
 Samples load_data(const Study& study, Results& results) {
   if (study.data.file) {
     auto read = read_samples(*study.data.file, study.data.options);
     if (read.dropped > 0)
-      results.warnings.push_back(fmt::format("{} of {} rows of the data were dropped: a value "
-                                             "is missing or not finite",
-                                             read.dropped, read.rows));
+      results.warnings.push_back(
+          fmt::format("{} of {} rows of the data were dropped: a value "
+                      "is missing or not finite",
+                      read.dropped, read.rows));
     results.data_source = *study.data.file;
     return std::move(read.samples);
   }
   std::vector<double> truth;
   for (const auto& parameter : study.parameters) truth.push_back(*parameter.truth);
   results.data_source = "simulated at the truth";
-  return make_samples(sample(*study.simulator, truth, study.data.events,
-                             derive_seed(study.seed, "data"), "data"),
-                      default_feature_names(study.simulator->dimension()));
+  return make_samples(
+      sample(*study.simulator, truth, study.data.events, derive_seed(study.seed, "data"), "data"),
+      default_feature_names(study.simulator->dimension()));
 }
 
 void note_outside(const Ratio& ratio, const Samples& data, Results& results) {
@@ -320,9 +320,8 @@ Run run(const Study& study) {
   results.events = data.size();
   results.data = data.x;
 
-  const auto samples = timed(results, "simulate", [&] {
-    return simulate_components(study, data.feature_names, results);
-  });
+  const auto samples = timed(
+      results, "simulate", [&] { return simulate_components(study, data.feature_names, results); });
   const MixtureWeights weights(study.simulator->weight_expressions(),
                                study.simulator->components().size());
   const auto ratio = timed(results, "train", [&] {
@@ -334,8 +333,7 @@ Run run(const Study& study) {
     exact = std::make_unique<ExactMixtureRatio>(study.simulator, study.reference);
 
   timed(results, "fit", [&] {
-    results.fit =
-        fit_learned(study.parameters, *ratio, data, study.levels, study.scan_points);
+    results.fit = fit_learned(study.parameters, *ratio, data, study.levels, study.scan_points);
     note_fit(results.fit, study.parameters, "", results);
     note_outside(*ratio, data, results);
     if (exact) {
@@ -347,7 +345,9 @@ Run run(const Study& study) {
   });
   if (study.test)
     timed(results, "test", [&] {
-      results.test = simple_test(*study.test, *study.simulator, *ratio, data.x);
+      const auto table = tabulate(*ratio, data.x, 2 * study.test->datasets * data.size());
+      const Ratio& used = table ? static_cast<const Ratio&>(*table) : *ratio;
+      results.test = simple_test(*study.test, *study.simulator, used, data.x);
       results.budget["test"] = 2 * study.test->datasets * data.size();
     });
   if (study.ensemble)

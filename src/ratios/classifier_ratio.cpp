@@ -31,8 +31,7 @@ bool same(std::span<const double> a, const std::vector<double>& b) {
 
 ClassifierRatio::ClassifierRatio(const FoldedSample& numerator, const FoldedSample& denominator,
                                  std::vector<double> numerator_point,
-                                 std::vector<double> denominator_point,
-                                 const RatioConfig& config)
+                                 std::vector<double> denominator_point, const RatioConfig& config)
     : numerator_(std::move(numerator_point)), denominator_(std::move(denominator_point)) {
   pair_.fit(numerator, denominator, config, 0);
   if (config.normalise)

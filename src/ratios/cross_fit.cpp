@@ -1,8 +1,8 @@
 #include "neyman/ratios/cross_fit.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
@@ -148,9 +148,7 @@ LogRatios CrossFit::average(const Matrix& scores, const Calibrators& calibrators
   return out;
 }
 
-LogRatios CrossFit::log_ratios(const Matrix& scores) const {
-  return average(scores, calibrators_);
-}
+LogRatios CrossFit::log_ratios(const Matrix& scores) const { return average(scores, calibrators_); }
 
 LogRatios CrossFit::log_ratios(const Matrix& scores, std::size_t replica) const {
   check_at_least("CrossFit::log_ratios", "replicas", replicas(), replica + 1);
@@ -228,8 +226,7 @@ void CrossFit::load(const Archive& archive) {
   for (std::size_t b = 0; b < replicas; ++b) {
     const auto& replica = archive.child(fmt::format("replica{}", b));
     for (std::size_t k = 0; k < folds; ++k)
-      replica_calibrators_[b].push_back(
-          load_calibrator(replica.child(fmt::format("fold{}", k))));
+      replica_calibrators_[b].push_back(load_calibrator(replica.child(fmt::format("fold{}", k))));
   }
 }
 

@@ -1,9 +1,9 @@
 #include "neyman/ratios/decomposed_ratio.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
@@ -50,9 +50,8 @@ Matrix DecomposedRatio::compose(std::size_t events, PairLogRatio&& pair_log_rati
   return sums;
 }
 
-DecomposedRatio::DecomposedRatio(const std::vector<FoldedSample>& samples,
-                                 MixtureWeights weights, std::vector<double> reference,
-                                 const RatioConfig& config)
+DecomposedRatio::DecomposedRatio(const std::vector<FoldedSample>& samples, MixtureWeights weights,
+                                 std::vector<double> reference, const RatioConfig& config)
     : MixtureRatio(std::move(weights), std::move(reference)) {
   check_samples(samples, components());
   const std::size_t count = components();
@@ -71,9 +70,8 @@ DecomposedRatio::DecomposedRatio(const std::vector<FoldedSample>& samples,
   if (!config.normalise) return;
   std::vector<std::vector<Logits>> scores(count, std::vector<Logits>(pairs_.size()));
   for (std::size_t c = 0; c < count; ++c)
-    parallel_tasks(pairs_.size(), [&](std::size_t p) {
-      scores[c][p] = pairs_[p].held_out_scores(samples[c]);
-    });
+    parallel_tasks(pairs_.size(),
+                   [&](std::size_t p) { scores[c][p] = pairs_[p].held_out_scores(samples[c]); });
   // Task 0 is the ratio itself, task b + 1 its replica b.
   parallel_tasks(config.replicas + 1, [&](std::size_t task) {
     auto means = held_out_means(samples, scores, task);
@@ -89,9 +87,9 @@ DecomposedRatio::DecomposedRatio(const std::vector<FoldedSample>& samples,
 /// weighted from the pooled sample m = Σ α_s p_s to the denominator by p(x|θ1)/m = 1/Σ α_s q_s:
 ///   Z_c = E_m[q_c / Σ_s α_s q_s],
 /// whose terms are at most 1/α_c (the multistate bridge of Shirts and Chodera, 2008).
-std::vector<double> DecomposedRatio::held_out_means(
-    const std::vector<FoldedSample>& samples, const std::vector<std::vector<Logits>>& scores,
-    std::size_t task) const {
+std::vector<double> DecomposedRatio::held_out_means(const std::vector<FoldedSample>& samples,
+                                                    const std::vector<std::vector<Logits>>& scores,
+                                                    std::size_t task) const {
   std::vector<double> shares;
   double all = 0.0;
   for (const auto& sample : samples) {
@@ -133,8 +131,7 @@ DecomposedRatio::DecomposedRatio(const Archive& archive, const ParameterSpace& p
       normalisation_(archive.numbers("normalisation")) {
   const std::size_t count = components() * (components() - 1) / 2;
   pairs_.resize(count);
-  for (std::size_t p = 0; p < count; ++p)
-    pairs_[p].load(archive.child(fmt::format("pair{}", p)));
+  for (std::size_t p = 0; p < count; ++p) pairs_[p].load(archive.child(fmt::format("pair{}", p)));
   const auto& replicas = archive.get<Matrix>("replica_normalisation");
   for (std::size_t b = 0; b < replicas.rows(); ++b)
     replica_normalisation_.emplace_back(replicas.row(b).begin(), replicas.row(b).end());
@@ -170,9 +167,8 @@ Matrix DecomposedRatio::component_ratios(MatrixView x) const {
   Matrix out(x.rows(), components());
   parallel_blocks(x.rows(), default_block, [&](Block block) {
     const auto rows = x.rows(block.begin, block.end);
-    const auto part = compose(rows.rows(), [&](std::size_t p) {
-      return pairs_[p].log_ratios(pairs_[p].scores(rows));
-    });
+    const auto part = compose(
+        rows.rows(), [&](std::size_t p) { return pairs_[p].log_ratios(pairs_[p].scores(rows)); });
     std::copy(part.values().begin(), part.values().end(), out.row(block.begin).begin());
   });
   return out;
@@ -180,9 +176,8 @@ Matrix DecomposedRatio::component_ratios(MatrixView x) const {
 
 Matrix DecomposedRatio::replica_ratios(const Scores& scores, std::size_t replica) const {
   const std::size_t events = scores.of_pair.empty() ? 0 : scores.of_pair.front().rows();
-  return compose(events, [&](std::size_t p) {
-    return pairs_[p].log_ratios(scores.of_pair[p], replica);
-  });
+  return compose(events,
+                 [&](std::size_t p) { return pairs_[p].log_ratios(scores.of_pair[p], replica); });
 }
 
 std::vector<double> DecomposedRatio::replica_normalisation(std::size_t replica) const {
@@ -219,8 +214,7 @@ const CrossFit& DecomposedRatio::pair(std::size_t numerator, std::size_t denomin
 LogRatios DecomposedRatio::pair_log_ratios(MatrixView x, std::size_t numerator,
                                            std::size_t denominator) const {
   if (numerator == denominator) return LogRatios(x.rows());
-  const auto& trained =
-      pair(std::min(numerator, denominator), std::max(numerator, denominator));
+  const auto& trained = pair(std::min(numerator, denominator), std::max(numerator, denominator));
   auto out = trained.log_ratios(trained.scores(x));
   if (numerator > denominator)
     for (double& value : out.values()) value = -value;

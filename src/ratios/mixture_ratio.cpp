@@ -1,10 +1,10 @@
 #include "neyman/ratios/mixture_ratio.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
@@ -53,8 +53,8 @@ LogRatios MixtureRatio::log_ratios(MatrixView x, std::span<const double> numerat
       above += top[c] * ratios(i, c);
       below += bottom[c] * ratios(i, c);
     }
-    out[i] = std::clamp(std::log(above) - std::log(below) - offset, -log_ratio_limit,
-                        log_ratio_limit);
+    out[i] =
+        std::clamp(std::log(above) - std::log(below) - offset, -log_ratio_limit, log_ratio_limit);
   }
   return out;
 }
@@ -89,8 +89,7 @@ Matrix ExactMixtureRatio::component_ratios(MatrixView x) const {
       const double bottom = peak + std::log(sum);
       for (std::size_t c = 0; c < count; ++c) {
         const double value = logs(c, i) == bottom ? 0.0 : logs(c, i) - bottom;
-        out(block.begin + i, c) =
-            std::exp(std::clamp(value, -log_ratio_limit, log_ratio_limit));
+        out(block.begin + i, c) = std::exp(std::clamp(value, -log_ratio_limit, log_ratio_limit));
       }
     }
   });

@@ -91,4 +91,21 @@ Matrix TabulatedRatio::component_ratios(MatrixView x) const {
   return out;
 }
 
+std::unique_ptr<const TabulatedRatio> tabulate(const MixtureRatio& of, MatrixView typical,
+                                               std::size_t events) {
+  constexpr std::size_t worth_a_table = 10;  // evaluations for each that the table takes
+  const TabulatedRatio::Config config;
+  if (typical.cols() != 1 || typical.rows() == 0 || of.kind() == "exact" ||
+      events < worth_a_table * TabulatedRatio::evaluations(config))
+    return nullptr;
+  double low = typical(0, 0), high = low;
+  for (std::size_t i = 0; i < typical.rows(); ++i) {
+    low = std::min(low, typical(i, 0));
+    high = std::max(high, typical(i, 0));
+  }
+  const double margin = (high - low) / 8.0;  // hardly an event lies beyond
+  if (!(margin > 0.0) || !std::isfinite(margin)) return nullptr;
+  return std::make_unique<const TabulatedRatio>(of, low - margin, high + margin, config);
+}
+
 }  // namespace neyman

@@ -341,26 +341,58 @@ TEST(MlpKernels, AdamMatchesItsFormula) {
   }
 }
 
-TEST(MlpShuffle, GivesEveryRowOnceAndNoPreferredPlace) {
-  const std::size_t n = 20000;
-  std::vector<std::uint32_t> order(n), spare;
-  std::iota(order.begin(), order.end(), 0u);
-  double sum = 0.0, neighbours = 0.0;
-  for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
-    mlp::shuffle(order, spare, 11, epoch);
-    auto sorted = order;
-    std::sort(sorted.begin(), sorted.end());
-    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(sorted[i], i);
-    // correlations of a row with its place and with the next row
+TEST(MlpOrder, GivesEveryRowOnceAndNoPreferredPlace) {
+  for (const std::size_t n : {3000u, 4097u, 70000u}) {
+    std::vector<std::uint32_t> order(n), before(n), place(n);
+    double places = 0.0, neighbours = 0.0, epochs = 0.0, batches = 0.0;
     const double mean = 0.5 * double(n - 1), variance = (double(n) * double(n) - 1.0) / 12.0;
-    for (std::size_t i = 0; i < n; ++i) {
-      sum += (order[i] - mean) * (double(i) - mean) / variance;
-      neighbours += (order[i] - mean) * (order[(i + 1) % n] - mean) / variance;
+    const std::size_t count = 20, batch = 100;
+    for (std::uint64_t epoch = 0; epoch < count; ++epoch) {
+      before = order;
+      mlp::random_order(order, 11, epoch);
+      auto sorted = order;
+      std::sort(sorted.begin(), sorted.end());
+      for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(sorted[i], i);
+      for (std::size_t i = 0; i < n; ++i) {
+        places += (order[i] - mean) * (double(i) - mean) / variance;
+        neighbours += (order[i] - mean) * (order[(i + 1) % n] - mean) / variance;
+        if (epoch > 0) epochs += (order[i] - mean) * (before[i] - mean) / variance;
+      }
+      // rows that share a batch, and shared one an epoch before
+      if (epoch > 0) {
+        for (std::size_t i = 0; i < n; ++i) place[before[i]] = std::uint32_t(i / batch);
+        for (std::size_t i = 0; i + 1 < n; ++i)
+          if (place[order[i]] == place[order[i + 1]]) batches += 1.0;
+      }
     }
+    // Correlations of a row with its place, the next row and the epoch before: sums of 20 n terms
+    // of variance 1. Five sigma: false alarm 1e-6 each.
+    const double limit = 5.0 * std::sqrt(double(count * n));
+    EXPECT_LT(std::abs(places), limit) << n;
+    EXPECT_LT(std::abs(neighbours), limit) << n;
+    EXPECT_LT(std::abs(epochs), limit) << n;
+    // Poisson with this mean
+    const double expected = double(count - 1) * double(n - 1) * double(batch - 1) / double(n - 1);
+    EXPECT_NEAR(batches, expected, 5.0 * std::sqrt(expected)) << n;
   }
-  // each is a sum of 20 n terms of variance 1: 5 sigma, false alarm 1e-6
-  EXPECT_LT(std::abs(sum), 5.0 * std::sqrt(20.0 * n));
-  EXPECT_LT(std::abs(neighbours), 5.0 * std::sqrt(20.0 * n));
+}
+
+TEST(MlpOrder, EveryPairOfPlacesIsAsLikely) {
+  // where rows 0 and 1 go, over many epochs, in an 8 x 8 grid: χ² with 63 degrees of freedom
+  const std::size_t n = 5000, epochs = 4000;
+  std::vector<std::uint32_t> order(n);
+  std::vector<double> cells(64);
+  for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    mlp::random_order(order, 5, epoch);
+    const auto first = std::find(order.begin(), order.end(), 0u) - order.begin();
+    const auto second = std::find(order.begin(), order.end(), 1u) - order.begin();
+    cells[std::size_t(first * 8 / std::ptrdiff_t(n) * 8 + second * 8 / std::ptrdiff_t(n))] += 1.0;
+  }
+  double chi_square = 0.0;
+  for (const double cell : cells) chi_square += (cell - epochs / 64.0) * (cell - epochs / 64.0);
+  chi_square /= epochs / 64.0;
+  EXPECT_LT(chi_square, 132.0);  // false alarm 1e-6
+  EXPECT_GT(chi_square, 22.0);   // false alarm 1e-6
 }
 
 // ---- The classifier.

@@ -1,9 +1,9 @@
 #include "neyman/core/check.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
-
-#include <gtest/gtest.h>
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/matrix.hpp"

@@ -1,9 +1,9 @@
 #include "neyman/core/parallel.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <mutex>
-
-#include <gtest/gtest.h>
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/progress.hpp"

@@ -1,10 +1,10 @@
 #include "neyman/core/random.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <set>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 namespace neyman {
 namespace {
@@ -25,8 +25,11 @@ TEST(RandomStream, IsNamedBySeedPurposeAndBlock) {
   const auto first = [](RandomStream stream) { return stream.bits(); };
   const auto a = first({1, "train", 0});
   EXPECT_EQ(a, first({1, "train", 0}));
-  std::set<std::uint64_t> all{a, first({2, "train", 0}), first({1, "toys", 0}),
-                              first({1, "train", 1}), first(RandomStream(1, "train").child("x")),
+  std::set<std::uint64_t> all{a,
+                              first({2, "train", 0}),
+                              first({1, "toys", 0}),
+                              first({1, "train", 1}),
+                              first(RandomStream(1, "train").child("x")),
                               first(RandomStream(1, "train", 1).child("x"))};
   EXPECT_EQ(all.size(), 6U);
 }
@@ -43,8 +46,12 @@ TEST(RandomStream, BitsStayTheSameOverVersions) {
 TEST(RandomStream, MomentsOfEachDistribution) {
   RandomStream r(42, "moments");
   expect_mean([&] { return r.uniform(); }, 0.5, std::sqrt(1.0 / 12), "uniform");
-  expect_mean([&] { const double u = r.uniform(); return u * u; }, 1.0 / 3,
-              std::sqrt(1.0 / 5 - 1.0 / 9), "uniform squared");
+  expect_mean(
+      [&] {
+        const double u = r.uniform();
+        return u * u;
+      },
+      1.0 / 3, std::sqrt(1.0 / 5 - 1.0 / 9), "uniform squared");
   expect_mean([&] { return r.normal(); }, 0.0, 1.0, "normal");
   expect_mean([&] { return std::pow(r.normal(), 2); }, 1.0, std::sqrt(2.0), "normal squared");
   expect_mean([&] { return std::pow(r.normal(), 4); }, 3.0, std::sqrt(96.0), "normal^4");

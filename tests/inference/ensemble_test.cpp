@@ -1,8 +1,8 @@
 #include "neyman/inference/ensemble.hpp"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "neyman/core/parallel.hpp"
 #include "neyman/inference/likelihood.hpp"
@@ -86,8 +86,8 @@ TEST(Ensemble, FiniteSimulationIsPartOfTheUncertainty) {
     const DecomposedRatio ratio(testing::draw_all(*mixture, 600, config),
                                 MixtureWeights(mixture->weight_expressions(), 2), {0.3}, config);
     const ExactMixtureRatio exact(mixture, {0.3});
-    const auto result = run_ensemble(config_at(0.3, 20, 1000), testing::gamma_space(), *mixture,
-                                     ratio, &exact);
+    const auto result =
+        run_ensemble(config_at(0.3, 20, 1000), testing::gamma_space(), *mixture, ratio, &exact);
     predicted += std::pow(result.simulation_share[0], 2) / repetitions;
     found += std::pow(result.bias[0], 2) / repetitions;
   }

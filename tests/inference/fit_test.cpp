@@ -1,8 +1,8 @@
 #include "neyman/inference/fit.hpp"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "neyman/core/error.hpp"
 #include "neyman/inference/statistics.hpp"
@@ -88,9 +88,7 @@ class Flat final : public Likelihood {
   ParameterSpace space_{{{"a", 0, 1, {}}}};
 };
 
-TEST(Fit, AFlatLikelihoodIsAFailedFit) {
-  EXPECT_EQ(fit(Flat()).status, FitStatus::failed);
-}
+TEST(Fit, AFlatLikelihoodIsAFailedFit) { EXPECT_EQ(fit(Flat()).status, FitStatus::failed); }
 
 TEST(Interval, OfAParabolaProfilesTheOthers) {
   const Parabola likelihood(ParameterSpace({{"a", -10, 10, {}}, {"b", -10, 10, {}}}), {1.5, 2.0},

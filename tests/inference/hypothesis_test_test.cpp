@@ -1,8 +1,8 @@
 #include "neyman/inference/hypothesis_test.hpp"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "neyman/core/error.hpp"
 #include "neyman/simulators/normal.hpp"

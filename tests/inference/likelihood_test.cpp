@@ -1,8 +1,8 @@
 #include "neyman/inference/likelihood.hpp"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"

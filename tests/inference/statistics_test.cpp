@@ -1,9 +1,9 @@
 #include "neyman/inference/statistics.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/random.hpp"

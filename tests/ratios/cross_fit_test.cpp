@@ -1,9 +1,9 @@
 #include "neyman/ratios/cross_fit.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <set>
-
-#include <gtest/gtest.h>
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"

@@ -1,8 +1,8 @@
 #include "neyman/ratios/decomposed_ratio.hpp"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "neyman/core/error.hpp"
 #include "ratios/two_components.hpp"
@@ -14,10 +14,9 @@ using testing::grid;
 
 DecomposedRatio learn(const Mixture& mixture, std::size_t events, const RatioConfig& config,
                       double reference = 0.3) {
-  return DecomposedRatio(
-      testing::draw_all(mixture, events, config),
-      MixtureWeights(mixture.weight_expressions(), mixture.components().size()), {reference},
-      config);
+  return DecomposedRatio(testing::draw_all(mixture, events, config),
+                         MixtureWeights(mixture.weight_expressions(), mixture.components().size()),
+                         {reference}, config);
 }
 
 TEST(DecomposedRatio, ComesCloseToTheExactRatio) {

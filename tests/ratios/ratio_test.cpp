@@ -1,8 +1,8 @@
 #include "neyman/ratios/ratio.hpp"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "neyman/core/error.hpp"
 #include "neyman/ratios/classifier_ratio.hpp"

@@ -15,8 +15,7 @@ namespace neyman {
                                 std::string_view value, std::string_view condition);
 
 void check_finite(std::string_view function, std::string_view name, double value);
-void check_finite(std::string_view function, std::string_view name,
-                  std::span<const double> values);
+void check_finite(std::string_view function, std::string_view name, std::span<const double> values);
 void check_positive(std::string_view function, std::string_view name, double value);
 void check_non_negative(std::string_view function, std::string_view name,
                         std::span<const double> values);

@@ -39,8 +39,7 @@ class MatrixView {
 class Matrix {
  public:
   Matrix() = default;
-  Matrix(std::size_t rows, std::size_t cols)
-      : values_(rows * cols), rows_(rows), cols_(cols) {}
+  Matrix(std::size_t rows, std::size_t cols) : values_(rows * cols), rows_(rows), cols_(cols) {}
   /// Takes `values` (rows x cols, row-major) over.
   Matrix(std::size_t rows, std::size_t cols, std::vector<double> values);
 

@@ -10,11 +10,11 @@
 namespace neyman {
 
 struct ProgressState {
-  std::string task;       ///< "train", "simulate", …
-  std::size_t done = 0;   ///< of `total`
+  std::string task;      ///< "train", "simulate", …
+  std::size_t done = 0;  ///< of `total`
   std::size_t total = 0;
-  double elapsed = 0.0;   ///< seconds since the task began
-  double remaining = 0.0; ///< estimate, seconds; negative while unknown
+  double elapsed = 0.0;    ///< seconds since the task began
+  double remaining = 0.0;  ///< estimate, seconds; negative while unknown
   bool finished = false;
 };
 

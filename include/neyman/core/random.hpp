@@ -29,11 +29,11 @@ class RandomStream {
   static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
   result_type operator()() { return bits(); }
 
-  std::uint64_t bits();             ///< 64 random bits
-  double uniform();                 ///< in (0, 1): never 0, never 1
-  double normal();                  ///< standard normal
-  double exponential();             ///< mean 1
-  double gamma(double shape);       ///< scale 1
+  std::uint64_t bits();                  ///< 64 random bits
+  double uniform();                      ///< in (0, 1): never 0, never 1
+  double normal();                       ///< standard normal
+  double exponential();                  ///< mean 1
+  double gamma(double shape);            ///< scale 1
   std::uint64_t below(std::uint64_t n);  ///< uniform in {0, …, n − 1}, unbiased; n >= 1
   std::uint64_t poisson(double mean);
 

@@ -18,20 +18,20 @@ namespace neyman {
 /// Many datasets simulated at one θ, each fitted: what the method does in repetition.
 struct EnsembleConfig {
   std::size_t datasets = 1000;
-  std::size_t events = 5000;       ///< in each dataset
-  std::vector<double> point;       ///< θ at which they are simulated
+  std::size_t events = 5000;  ///< in each dataset
+  std::vector<double> point;  ///< θ at which they are simulated
   std::vector<double> levels = {0.683, 0.95};
   std::uint64_t seed = 0;
 };
 
 /// What one ratio gave over the datasets.
 struct EnsembleSide {
-  Matrix estimates;               ///< datasets × parameters: θ̂; failed fits are left out
-  std::vector<double> statistic;  ///< −2 log Λ(θ) at the simulated θ, the same rows
-  std::size_t failed = 0;         ///< fits that did not converge
+  Matrix estimates;                    ///< datasets × parameters: θ̂; failed fits are left out
+  std::vector<double> statistic;       ///< −2 log Λ(θ) at the simulated θ, the same rows
+  std::size_t failed = 0;              ///< fits that did not converge
   std::vector<double> means, spreads;  ///< of the estimates, by parameter
-  std::vector<double> coverage;   ///< share of datasets with θ inside, by level
-  KolmogorovSmirnov wilks;        ///< −2 log Λ against χ² with one degree a parameter
+  std::vector<double> coverage;        ///< share of datasets with θ inside, by level
+  KolmogorovSmirnov wilks;             ///< −2 log Λ against χ² with one degree a parameter
 };
 
 struct EnsembleResult {
@@ -52,7 +52,7 @@ struct EnsembleResult {
 /// events in all, the learned ratio is looked up in a TabulatedRatio, which moves estimates by
 /// less than a thousandth of their error.
 EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
-                      const Distribution& simulator, const MixtureRatio& approximate,
-                      const MixtureRatio* exact);
+                            const Distribution& simulator, const MixtureRatio& approximate,
+                            const MixtureRatio* exact);
 
 }  // namespace neyman

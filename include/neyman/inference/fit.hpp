@@ -22,8 +22,8 @@ std::string to_string(FitStatus status);
 /// The maximum-likelihood estimate and how it was found.
 struct Fit {
   FitStatus status = FitStatus::failed;
-  std::vector<double> point;   ///< θ̂
-  double log_likelihood = 0.0; ///< ℓ(θ̂), relative to the likelihood's reference
+  std::vector<double> point;    ///< θ̂
+  double log_likelihood = 0.0;  ///< ℓ(θ̂), relative to the likelihood's reference
   /// Statistical covariance: the inverse of −∂²ℓ/∂θ∂θ'. Rows and columns of parameters that
   /// are fixed or at a bound are zero.
   Matrix covariance;
@@ -42,9 +42,9 @@ struct Fit {
 };
 
 struct FitOptions {
-  std::vector<double> start;             ///< empty: the best of a few points over the ranges
+  std::vector<double> start;                 ///< empty: the best of a few points over the ranges
   std::vector<std::optional<double>> fixed;  ///< one a parameter, or empty: none is fixed
-  double tolerance = 1e-6;               ///< of `distance`, for status converged
+  double tolerance = 1e-6;                   ///< of `distance`, for status converged
 };
 
 /// Maximises ℓ within the parameters' ranges (SLSQP with gradients; a derivative-free search
@@ -57,8 +57,7 @@ void add_simulation_covariance(Fit& fit, const ParameterSpace& parameters,
                                std::span<const double> event_weights);
 
 /// −2 log Λ at θ: twice the drop of ℓ from its maximum; never negative.
-double test_statistic(const Likelihood& likelihood, const Fit& fit,
-                      std::span<const double> point);
+double test_statistic(const Likelihood& likelihood, const Fit& fit, std::span<const double> point);
 
 /// A confidence interval for one parameter.
 struct Interval {
@@ -70,8 +69,8 @@ struct Interval {
 /// The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level, the other
 /// parameters profiled. With `include_simulation`, the threshold is multiplied by
 /// 1 + σ²_simulation / σ²_statistical: the likelihood widened by what finite simulation adds.
-Interval likelihood_interval(const Likelihood& likelihood, const Fit& best,
-                             std::size_t parameter, double level, bool include_simulation);
+Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
+                             double level, bool include_simulation);
 
 /// −2 log Λ along one parameter, the others profiled.
 struct Scan {

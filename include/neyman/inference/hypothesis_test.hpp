@@ -25,7 +25,7 @@ struct SimpleTest {
   /// P(statistic at most the observed | null), from the simulated datasets: (1 + k) / (1 + n),
   /// which is never zero and never below the true size.
   double p_value = 1.0;
-  double power = 0.0;      ///< share of datasets of the alternative with p-value at most α
+  double power = 0.0;  ///< share of datasets of the alternative with p-value at most α
   std::vector<double> null_statistics, alternative_statistics;  ///< sorted
 };
 

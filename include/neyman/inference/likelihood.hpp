@@ -39,8 +39,7 @@ class MixtureLikelihood final : public Likelihood {
 
   const ParameterSpace& parameters() const override { return parameters_; }
   std::size_t events() const override { return ratios_.cols(); }
-  double operator()(std::span<const double> point,
-                    std::span<double> gradient = {}) const override;
+  double operator()(std::span<const double> point, std::span<double> gradient = {}) const override;
 
  private:
   ParameterSpace parameters_;
@@ -58,9 +57,8 @@ Matrix weight_derivatives(const MixtureWeights& weights, const ParameterSpace& p
 /// The covariance of the gradient ∂ℓ/∂θ over the replicas of the ratio, at θ: what finite
 /// simulation contributes. C · this · C is the covariance of θ̂, where C is its statistical
 /// covariance. From at most 50 000 of the events, scaled up; a zero matrix without replicas.
-Matrix simulation_gradient_covariance(const ParameterSpace& parameters,
-                                      const MixtureRatio& ratio, MatrixView x,
-                                      std::span<const double> event_weights,
+Matrix simulation_gradient_covariance(const ParameterSpace& parameters, const MixtureRatio& ratio,
+                                      MatrixView x, std::span<const double> event_weights,
                                       std::span<const double> point);
 
 }  // namespace neyman

@@ -23,9 +23,8 @@ Run run(const Study& study);
 /// @throw ArgumentError where the data do not have the model's features.
 Results fit_data(const Model& model, const Samples& data, const std::string& source);
 
-/// Writes results.json, report.html, figures/ and, where given, model.h5 into a folder, each
-/// file atomically. Problems with drawing are noted as warnings, not thrown.
-void write_outputs(Results& results, const Model* model, const std::string& folder,
-                   bool figures);
+/// Writes results.json, report.html, run.log, figures/ and, where given, model.h5 into a folder,
+/// each file atomically. Problems with drawing are noted as warnings, not thrown.
+void write_outputs(Results& results, const Model* model, const std::string& folder, bool figures);
 
 }  // namespace neyman

@@ -21,9 +21,9 @@ namespace neyman {
 struct RatioConfig {
   std::shared_ptr<const Classifier> classifier;  ///< unfitted; copies of it are trained
   std::shared_ptr<const Calibrator> calibrator;  ///< unfitted; copies of it are fitted
-  std::size_t folds = 5;       ///< each event trains in all folds but one, which it calibrates
-  std::size_t replicas = 40;   ///< bootstrap replicas of calibration and normalisation
-  bool normalise = true;       ///< make the mean of r̂ over the denominator one
+  std::size_t folds = 5;      ///< each event trains in all folds but one, which it calibrates
+  std::size_t replicas = 40;  ///< bootstrap replicas of calibration and normalisation
+  bool normalise = true;      ///< make the mean of r̂ over the denominator one
   std::uint64_t seed = 0;
 };
 

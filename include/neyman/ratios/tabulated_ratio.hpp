@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -56,5 +57,11 @@ class TabulatedRatio final : public MixtureRatio {
   std::vector<double> cubics_;        // [cell][component][power]
   std::vector<std::uint8_t> direct_;  // [cell]
 };
+
+/// A table in place of the classifiers, where it pays: the ratio is a learned one of one
+/// feature, and so many events are to be evaluated that the table is a small part of them. Its
+/// range is that of the `typical` events and an eighth more on either side. Null elsewhere.
+std::unique_ptr<const TabulatedRatio> tabulate(const MixtureRatio& of, MatrixView typical,
+                                               std::size_t events);
 
 }  // namespace neyman

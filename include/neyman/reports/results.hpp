@@ -26,15 +26,15 @@ struct FitReport {
 
 /// Scores of one pair of components, on events that the classifier has not seen.
 struct PairScores {
-  std::string numerator, denominator;      ///< names of the components
-  std::vector<double> edges;               ///< of bins in the score s, from 0 to 1
+  std::string numerator, denominator;  ///< names of the components
+  std::vector<double> edges;           ///< of bins in the score s, from 0 to 1
   std::vector<double> numerator_density, denominator_density;
   std::vector<double> scores, calibrated;  ///< a curve: (1 + r̂)⁻¹ against s
 };
 
 /// How close learned ratios come to the exact one, for one kind of classifier.
 struct RatioComparison {
-  std::string classifier;             ///< "mlp", "random-forest", …
+  std::string classifier;  ///< "mlp", "random-forest", …
   /// Mean |log r̂ − log r| over events simulated at the numerator; absent where no exact ratio
   /// is known or that form was not trained.
   std::optional<double> uncalibrated_error, calibrated_error, decomposed_error;
@@ -76,17 +76,17 @@ struct Results {
   std::size_t outside = 0;  ///< data events outside the calibrated range
 
   // For the figures.
-  std::vector<double> compared_point;          ///< θ0 of the curves below; θ1 is the reference
-  Matrix data;                                 ///< events × features
+  std::vector<double> compared_point;  ///< θ0 of the curves below; θ1 is the reference
+  Matrix data;                         ///< events × features
   std::vector<PairScores> pair_scores;
   std::vector<RatioComparison> comparisons;
-  std::vector<double> density_x;               ///< one feature: a grid of x …
+  std::vector<double> density_x;                               ///< one feature: a grid of x …
   std::vector<double> numerator_density, denominator_density;  ///< … p(x|θ0), p(x|θ1), exact
-  std::vector<double> log_ratios, exact_log_ratios;  ///< of events simulated at θ0
+  std::vector<double> log_ratios, exact_log_ratios;            ///< of events simulated at θ0
 
   // What it took.
-  std::map<std::string, std::size_t> budget;                ///< simulated events, by purpose
-  std::vector<std::pair<std::string, double>> timing;       ///< seconds, by stage
+  std::map<std::string, std::size_t> budget;           ///< simulated events, by purpose
+  std::vector<std::pair<std::string, double>> timing;  ///< seconds, by stage
   std::size_t threads = 1;
   std::vector<std::string> warnings;
 };
