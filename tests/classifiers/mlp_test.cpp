@@ -371,8 +371,8 @@ TEST(MlpOrder, GivesEveryRowOnceAndNoPreferredPlace) {
     EXPECT_LT(std::abs(places), limit) << n;
     EXPECT_LT(std::abs(neighbours), limit) << n;
     EXPECT_LT(std::abs(epochs), limit) << n;
-    // Poisson with this mean
-    const double expected = double(count - 1) * double(n - 1) * double(batch - 1) / double(n - 1);
+    // Poisson: each of n − 1 pairs with probability (batch − 1)/(n − 1)
+    const double expected = double(count - 1) * double(batch - 1);
     EXPECT_NEAR(batches, expected, 5.0 * std::sqrt(expected)) << n;
   }
 }
