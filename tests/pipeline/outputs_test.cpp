@@ -33,7 +33,7 @@ TEST(WriteOutputs, ReplacesWhatIsThere) {
   auto done = run(test::parse(test::small_study));
   write_outputs(done.results, nullptr, folder.path(""), false);
   EXPECT_NE(read_file(folder.path("results.json")), "old");
-  EXPECT_EQ(folder.count(), 2u);  // and report.html
+  EXPECT_EQ(folder.count(), 3u);  // and report.html, run.log
 }
 
 TEST(WriteOutputs, NamesTheFolderThatCannotBeMade) {
