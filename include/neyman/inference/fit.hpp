@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,7 +13,8 @@ namespace neyman {
 
 enum class FitStatus {
   converged,
-  at_bound,  ///< converged, with a parameter at an end of its range
+  at_bound,  ///< converged, with a parameter at an end of its range, or at the edge of where the
+             ///< likelihood is allowed
   failed,    ///< the best point found is reported; it is not known to be the maximum
 };
 std::string to_string(FitStatus status);
@@ -32,6 +32,11 @@ struct Fit {
   /// Expected distance of ℓ to its maximum, ½ gᵀ C g, with the gradient g inside the bounds.
   double distance = 0.0;
   int evaluations = 0;
+  std::vector<bool> at_bound;  ///< by parameter: θ̂ ends at its range, and ℓ still rises outwards
+  /// Without gradients: the RMS deviation of ℓ from a smooth curve within a standard error of θ̂,
+  /// what a likelihood from simulations fluctuates by. 0 with gradients.
+  double roughness = 0.0;
+  std::string message;  ///< why the fit failed, or at which edge it ended; else empty
 
   bool ok() const { return status != FitStatus::failed; }
   /// Standard deviation of a parameter: statistical, and from finite simulation.
@@ -41,44 +46,122 @@ struct Fit {
   double error(std::size_t parameter) const;
 };
 
-struct FitOptions {
-  std::vector<double> start;                 ///< empty: the best of a few points over the ranges
-  std::vector<std::optional<double>> fixed;  ///< one a parameter, or empty: none is fixed
-  double tolerance = 1e-6;                   ///< of `distance`, for status converged
+enum class FitMethod {
+  gradient,         ///< SLSQP with ∂ℓ/∂θ; without gradients where the likelihood has none
+  derivative_free,  ///< Sbplx and BOBYQA: values of ℓ alone
 };
 
-/// Maximises ℓ within the parameters' ranges (SLSQP with gradients; a derivative-free search
-/// where that does not arrive). Never throws for a fit that fails: the status says so.
+/// Both ends belong to it.
+struct FitRange {
+  double low = 0.0, high = 1.0;
+};
+
+struct FitOptions {
+  FitMethod method = FitMethod::gradient;
+  std::vector<double> start = {};                 ///< empty: points spread over the ranges
+  std::vector<std::optional<double>> fixed = {};  ///< one a parameter, or empty: none is fixed
+  /// Narrower ranges of some parameters: one a parameter, or empty.
+  std::vector<std::optional<FitRange>> ranges = {};
+  /// Points of a low-discrepancy sequence over the ranges, beside `start`; the best of them, up to
+  /// max(3, starts / 4) that lie apart, are followed to their maximum, and the highest is taken.
+  /// 0: none where there is a start, else 6 for one parameter and 1 + 10 n for n.
+  std::size_t starts = 0;
+  double tolerance = 1e-6;  ///< of `distance`, for status converged
+  /// False: no second derivatives, which cost some evaluations a parameter; the covariance is
+  /// zero. For the many fits of a profile.
+  bool covariance = true;
+  /// Typical errors of the parameters, one each, in whose units the search is done; empty: the
+  /// ranges.
+  std::vector<double> scale = {};
+};
+
+/// Maximises ℓ within the parameters' ranges.
+///
+/// With gradients: SLSQP, then Newton steps, then a derivative-free search where these do not
+/// arrive. Second derivatives are differences of gradients. Without: Sbplx and BOBYQA, restarted
+/// until nothing is gained; second derivatives come from polynomials fitted to ℓ over about one
+/// standard error, which average its fluctuations, and the fit counts as converged where the
+/// fitted maximum is nearer than the tolerance plus five times the `roughness`.
+///
+/// A direction in which ℓ changes by less than the tolerance over the whole range is a failed
+/// fit that names the parameters. Where the maximum lies at the edge of the forbidden region, the
+/// fit follows that edge, and ends `at_bound` with a message. Deterministic.
+///
+/// Never throws for a fit that fails: the status and the message say so. A maximum narrower than
+/// the spread of the starts can be missed.
+/// @throw ArgumentError where sizes disagree, or a fixed value or a range is not finite or a range
+///   is empty or outside that of the parameter.
 Fit fit(const Likelihood& likelihood, const FitOptions& options = {});
 
 /// Sets the fit's `simulation_covariance` from the replicas of the ratio that it was made with.
 void add_simulation_covariance(Fit& fit, const ParameterSpace& parameters,
                                const MixtureRatio& ratio, MatrixView x,
                                std::span<const double> event_weights);
+/// The same from the covariance of ∂ℓ/∂θ over simulations, G: C G C, with C the statistical
+/// covariance.
+void add_simulation_covariance(Fit& fit, const Matrix& gradient_covariance);
 
 /// −2 log Λ at θ: twice the drop of ℓ from its maximum; never negative.
 double test_statistic(const Likelihood& likelihood, const Fit& fit, std::span<const double> point);
+
+/// −2 log Λ with some parameters fixed and the others profiled: 2 (ℓ(θ̂) − max ℓ), where the
+/// maximum is over the others. Never negative.
+/// @throw ArgumentError where `fixed` has not one value a parameter.
+double profile_statistic(const Likelihood& likelihood, const Fit& best,
+                         const std::vector<std::optional<double>>& fixed);
 
 /// A confidence interval for one parameter.
 struct Interval {
   double level = 0.683;
   double low = 0.0, high = 0.0;
   bool low_at_bound = false, high_at_bound = false;  ///< ends at the parameter's range
+  /// False where an end is not to be trusted: the fit or one of the profile failed, or a higher
+  /// likelihood was found on the way. The message says which.
+  bool ok = true;
+  std::string message;
 };
 
 /// The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level, the other
 /// parameters profiled. With `include_simulation`, the threshold is multiplied by
 /// 1 + σ²_simulation / σ²_statistical: the likelihood widened by what finite simulation adds.
+///
+/// The ends are the crossings nearest to the estimate that steps of about a standard error see,
+/// found by bracketing and root finding, so they are asymmetric where ℓ is. Each profile fit
+/// starts from the nearest one before. A further region beyond a barrier is not part of the
+/// interval; a scan shows it.
+/// @throw ArgumentError where the level or the parameter is out of range.
 Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
                              double level, bool include_simulation);
+
+/// The same with a threshold of −2 log Λ of one's own, for example from simulated data; the level
+/// is only carried along.
+Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
+                             double level, double threshold);
 
 /// −2 log Λ along one parameter, the others profiled.
 struct Scan {
   std::size_t parameter = 0;
   std::vector<double> values;
   std::vector<double> statistic;
+  std::size_t failed =
+      0;  ///< profile fits that did not converge: their statistic is an upper bound
 };
+/// From the estimate outwards, each profile fit starting from its neighbour.
 Scan scan(const Likelihood& likelihood, const Fit& best, std::size_t parameter, double low,
           double high, std::size_t points);
+
+/// −2 log Λ over two parameters, the others profiled.
+struct Surface {
+  std::size_t first = 0, second = 1;
+  std::vector<double> x, y;  ///< values of the first and of the second parameter
+  Matrix statistic;          ///< a row for each y, a column for each x
+  std::size_t failed = 0;    ///< profile fits that did not converge: upper bounds
+};
+/// On the grid x × y. Rows run in parallel, each from the estimate's x outwards with warm starts
+/// of its own: the same numbers for any number of threads.
+/// @throw ArgumentError where the parameters are the same or out of range, or a list is empty or
+///   not inside the parameter's range.
+Surface scan_surface(const Likelihood& likelihood, const Fit& best, std::size_t first,
+                     std::size_t second, std::vector<double> x, std::vector<double> y);
 
 }  // namespace neyman

@@ -22,6 +22,9 @@ class Likelihood {
   /// weight): `forbidden`, with a gradient of zero.
   virtual double operator()(std::span<const double> point,
                             std::span<double> gradient = {}) const = 0;
+  /// Whether gradients are given, and those of a function smooth enough to follow. Without them
+  /// `gradient` is never asked for.
+  virtual bool differentiable() const { return true; }
 
   static constexpr double forbidden = -1e300;
 };
