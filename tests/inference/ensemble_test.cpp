@@ -4,9 +4,12 @@
 
 #include <cmath>
 
+#include "known_likelihoods.hpp"
+#include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/inference/likelihood.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
+#include "neyman/simulators/normal.hpp"
 #include "ratios/two_components.hpp"
 
 namespace neyman {
@@ -72,6 +75,77 @@ TEST(Ensemble, TheTableChangesNothingThatMatters) {
     EXPECT_NEAR(result.estimates(d, 0), best.point[0], 1e-3 * best.statistical_error(0));
     EXPECT_NEAR(result.statistic[d], test_statistic(likelihood, best, config.point), 1e-3);
   }
+}
+
+TEST(Ensemble, AnyLikelihoodGivesWhatMixturesGive) {
+  const auto mixture = testing::normals({0.0, 2.0});
+  const ExactMixtureRatio exact(mixture, {0.3});
+  const auto config = config_at(0.3, 30, 200);
+  const auto space = testing::gamma_space();
+  const LikelihoodFactory factory = [&](Matrix x) {
+    return std::make_unique<MixtureLikelihood>(space, exact, x);
+  };
+  const auto expected = run_ensemble(config, space, *mixture, exact, &exact);
+  const auto found = run_ensemble(config, space, *mixture, EnsembleModel{factory, {}}, factory);
+  EXPECT_EQ(found.exact->estimates, expected.exact->estimates);
+  EXPECT_EQ(found.approximate.coverage, expected.exact->coverage);
+  EXPECT_EQ(found.simulation_share, std::vector{0.0});
+  const auto side = run_ensemble(config, space, make_experiment(*mixture, 200, factory));
+  EXPECT_EQ(side.estimates, expected.exact->estimates);
+}
+
+TEST(Ensemble, ConstraintsAreMeasuredAnewInEachDataset) {
+  // The mean of N(a + b, 1) with b known to ± 0.2 by a measurement of its own: a is unbiased and
+  // spreads by √(1/n + 0.04), and its profile covers.
+  const ParameterSpace space({{"a", -5, 5, {}}, {"b", -5, 5, {}}});
+  const Normal simulator(Expression("a + b", space), Expression(1.0));
+  const LikelihoodFactory factory = [&](Matrix x) {
+    const auto n = static_cast<double>(x.rows());
+    const double centre = mean(x.values());
+    return std::make_unique<testing::FunctionLikelihood>(space, [=](std::span<const double> t) {
+      return -0.5 * n * std::pow(t[0] + t[1] - centre, 2);
+    });
+  };
+  auto config = config_at(0.0, 500, 100);
+  config.point = {1.0, 0.5};
+  config.interest = {0};
+  const std::vector<Constraint> constraints = {Constraint::gaussian(1, 0.7, 0.2)};
+  const auto result =
+      run_ensemble(config, space, simulator, EnsembleModel{factory, {}}, {}, constraints);
+  const auto& side = result.approximate;
+  const double spread = std::sqrt(0.01 + 0.04);
+  EXPECT_EQ(side.failed, 0U);
+  // 500 datasets; 5.5 standard errors, false alarm 4e-8 each.
+  EXPECT_NEAR(side.means[0], 1.0, 5.5 * spread / std::sqrt(500.0));
+  EXPECT_NEAR(side.spreads[0] / spread, 1.0, 5.5 / std::sqrt(1000.0));
+  EXPECT_NEAR(side.profiles[0].coverage[0], 0.683, 5.5 * 0.0208);
+  EXPECT_NEAR(side.profiles[0].coverage[1], 0.95, 5.5 * 0.0097);
+  EXPECT_NEAR(side.coverage[1], 0.95, 5.5 * 0.0097);
+  // The same stream gives the same experiments.
+  const auto again =
+      run_ensemble(config, space, make_experiment(simulator, config.events, factory, constraints));
+  EXPECT_EQ(again.estimates, side.estimates);
+}
+
+TEST(Ensemble, FailedDatasetsAreCounted) {
+  const ParameterSpace space({{"a", -5, 5, {}}});
+  std::size_t flat = 0;
+  const Experiment experiment = [&](std::span<const double> point,
+                                    RandomStream& random) -> std::unique_ptr<Likelihood> {
+    const double u = random.uniform(), at = point[0] + random.normal();
+    if (u < 0.2) throw ArgumentError("simulator: crashed");
+    const double height = u < 0.5 ? 0.0 : 1.0;
+    return std::make_unique<testing::FunctionLikelihood>(
+        space, [=](std::span<const double> t) { return -0.5 * height * std::pow(t[0] - at, 2); });
+  };
+  auto config = config_at(1.0, 200, 1);
+  for (std::size_t d = 0; d < 200; ++d)
+    flat += RandomStream(config.seed, "ensemble", d).uniform() < 0.5 ? 1 : 0;
+  const auto side = run_ensemble(config, space, experiment);
+  EXPECT_EQ(side.failed, flat);
+  EXPECT_EQ(side.statistic.size(), 200U - flat);
+  config.interest = {1};
+  EXPECT_THROW(run_ensemble(config, space, experiment), ArgumentError);
 }
 
 TEST(Ensemble, FiniteSimulationIsPartOfTheUncertainty) {

@@ -1,0 +1,163 @@
+#include "neyman/inference/constraint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "neyman/core/check.hpp"
+
+namespace neyman {
+
+Constraint Constraint::gaussian(std::size_t parameter, double observed, double sigma) {
+  check_finite("Constraint::gaussian", "observed", observed);
+  check_positive("Constraint::gaussian", "sigma", sigma);
+  return {Kind::gaussian, parameter, observed, sigma};
+}
+
+Constraint Constraint::log_normal(std::size_t parameter, double observed, double kappa) {
+  check_positive("Constraint::log_normal", "observed", observed);
+  check_finite("Constraint::log_normal", "kappa", kappa);
+  if (!(kappa > 1.0))
+    fail_argument("Constraint::log_normal", "kappa", fmt::format("{}", kappa), "above 1");
+  return {Kind::log_normal, parameter, observed, std::log(kappa)};
+}
+
+Constraint Constraint::log_normal_relative(std::size_t parameter, double observed, double spread) {
+  check_positive("Constraint::log_normal_relative", "observed", observed);
+  check_positive("Constraint::log_normal_relative", "spread", spread);
+  return {Kind::log_normal, parameter, observed, std::sqrt(std::log1p(spread * spread))};
+}
+
+Constraint Constraint::poisson(std::size_t parameter, double count, double tau) {
+  check_finite("Constraint::poisson", "count", count);
+  check_non_negative("Constraint::poisson", "count", std::span(&count, 1));
+  check_positive("Constraint::poisson", "tau", tau);
+  return {Kind::poisson, parameter, count, tau};
+}
+
+double Constraint::log_density(double value) const {
+  switch (kind_) {
+    case Kind::gaussian:
+      return -0.5 * std::pow((observed_ - value) / width_, 2);
+    case Kind::log_normal:
+      if (value <= 0.0) return Likelihood::forbidden;
+      return -0.5 * std::pow(std::log(observed_ / value) / width_, 2);
+    case Kind::poisson: {
+      const double expected = width_ * value;
+      if (expected < 0.0 || (expected == 0.0 && observed_ > 0.0)) return Likelihood::forbidden;
+      if (observed_ == 0.0) return -expected;
+      return observed_ * std::log(expected / observed_) - (expected - observed_);
+    }
+  }
+  return Likelihood::forbidden;
+}
+
+double Constraint::derivative(double value) const {
+  switch (kind_) {
+    case Kind::gaussian:
+      return (observed_ - value) / (width_ * width_);
+    case Kind::log_normal:
+      return value <= 0.0 ? 0.0 : std::log(observed_ / value) / (width_ * width_ * value);
+    case Kind::poisson:
+      if (value < 0.0 || (value == 0.0 && observed_ > 0.0)) return 0.0;
+      return (observed_ == 0.0 ? 0.0 : observed_ / value) - width_;
+  }
+  return 0.0;
+}
+
+Constraint Constraint::sampled(double value, RandomStream& random) const {
+  auto out = *this;
+  switch (kind_) {
+    case Kind::gaussian:
+      out.observed_ = value + width_ * random.normal();
+      break;
+    case Kind::log_normal:
+      if (value > 0.0) out.observed_ = value * std::exp(width_ * random.normal());
+      break;
+    case Kind::poisson:
+      if (value >= 0.0) out.observed_ = static_cast<double>(random.poisson(width_ * value));
+      break;
+  }
+  return out;
+}
+
+std::string to_string(Constraint::Kind kind) {
+  switch (kind) {
+    case Constraint::Kind::gaussian:
+      return "gaussian";
+    case Constraint::Kind::log_normal:
+      return "log-normal";
+    case Constraint::Kind::poisson:
+      return "poisson";
+  }
+  return "gaussian";
+}
+
+std::optional<Constraint> make_constraint(Settings settings, std::size_t parameter) {
+  const std::size_t before = settings.problems().size();
+  if (!settings.has("kind")) {
+    settings.problem("kind", "is missing, but must be one of gaussian, log-normal, poisson");
+    return std::nullopt;
+  }
+  const auto kind = settings.choice("kind", "gaussian", {"gaussian", "log-normal", "poisson"});
+  if (settings.problems().size() > before) return std::nullopt;
+  std::optional<Constraint> out;
+  if (kind == "gaussian") {
+    const double mean = settings.number("mean"),
+                 sigma = settings.number("sigma", Limits::positive());
+    if (settings.problems().size() == before) out = Constraint::gaussian(parameter, mean, sigma);
+  } else if (kind == "log-normal") {
+    const double mean = settings.number("mean", Limits::positive());
+    if (settings.has("kappa") == settings.has("relative")) {
+      settings.problem("kappa", "or relative must be given, and not both");
+      return std::nullopt;
+    }
+    const bool relative = settings.has("relative");
+    const double width =
+        relative ? settings.number("relative", Limits::positive()) : settings.number("kappa");
+    if (!relative && settings.problems().size() == before && !(width > 1.0))
+      settings.problem("kappa", fmt::format("is {}, but must be above 1", width));
+    if (settings.problems().size() == before)
+      out = relative ? Constraint::log_normal_relative(parameter, mean, width)
+                     : Constraint::log_normal(parameter, mean, width);
+  } else {
+    const double count = settings.number("count", Limits::non_negative());
+    const double tau = settings.number("tau", 1.0, Limits::positive());
+    if (settings.problems().size() == before) out = Constraint::poisson(parameter, count, tau);
+  }
+  return out;
+}
+
+ConstrainedLikelihood::ConstrainedLikelihood(std::shared_ptr<const Likelihood> of,
+                                             std::vector<Constraint> constraints)
+    : of_(std::move(of)), constraints_(std::move(constraints)) {
+  if (of_ == nullptr) fail_argument("ConstrainedLikelihood", "of", "null", "a likelihood");
+  for (std::size_t k = 0; k < constraints_.size(); ++k)
+    if (constraints_[k].parameter() >= of_->parameters().size())
+      fail_argument("ConstrainedLikelihood", fmt::format("constraints[{}].parameter", k),
+                    std::to_string(constraints_[k].parameter()),
+                    fmt::format("below {}", of_->parameters().size()));
+}
+
+double ConstrainedLikelihood::operator()(std::span<const double> point,
+                                         std::span<double> gradient) const {
+  const auto forbid = [&] {
+    std::fill(gradient.begin(), gradient.end(), 0.0);
+    return forbidden;
+  };
+  double sum = 0.0;
+  for (const auto& constraint : constraints_) {
+    const double term = constraint.log_density(point[constraint.parameter()]);
+    if (term <= forbidden) return forbid();
+    sum += term;
+  }
+  const double value = (*of_)(point, gradient);
+  if (value <= forbidden) return forbid();
+  if (!gradient.empty())
+    for (const auto& constraint : constraints_)
+      gradient[constraint.parameter()] += constraint.derivative(point[constraint.parameter()]);
+  return value + sum;
+}
+
+}  // namespace neyman
