@@ -104,9 +104,9 @@ class Morph {
   virtual std::unique_ptr<MorphedRatio> at(const NodeWeights& weights) const = 0;
 };
 
-/// f(z|θ) = Σ w_k f_k(z) of the densities before they were normalised. Where smooth weights leave less of either side than a tenth of what
-/// positive ones do, both sides are mixed with the latter alike as far as is needed: a ratio that
-/// all nodes share is left as it is.
+/// f(z|θ) = Σ w_k f_k(z) of the densities before they were normalised. Where smooth weights leave
+/// less of either side than half of what positive ones do, both sides are mixed with the latter
+/// alike as far as is needed: a ratio that all nodes share is left as it is.
 std::unique_ptr<Morph> make_vertical_morph(const MorphNodes& nodes);
 
 /// Quantile functions added, z(v|θ) = Σ w_k z_k(v), for each side. Where smooth weights would let a

@@ -27,7 +27,7 @@ using NodeScores = InterpolatedCalibration::Scores;
 
 // Events x ~ N(θ, 1) in as many dimensions as θ has, against N(0, 1), and the exact logit
 // t = |θ|²/2 − θ·x, distorted as a classifier might that is wrong differently at each θ.
-struct Problem {
+struct DriftingScore {
   double drift = 0.3;
 
   double distort(double t, std::span<const double> theta) const {
@@ -59,15 +59,15 @@ Matrix line_nodes(std::size_t count, double low, double high) {
   return nodes;
 }
 
-InterpolatedCalibration fitted(const Config& config, const Matrix& nodes, const Problem& problem,
-                               std::size_t n) {
+InterpolatedCalibration fitted(const Config& config, const Matrix& nodes,
+                               const DriftingScore& problem, std::size_t n) {
   InterpolatedCalibration calibration(config);
   calibration.fit(nodes, [&](std::size_t k) { return problem.draw(nodes.row(k), n, k); });
   return calibration;
 }
 
 // Root mean square of log r̂ + t over the central range of both sides.
-double rms_error(const InterpolatedCalibration& calibration, const Problem& problem,
+double rms_error(const InterpolatedCalibration& calibration, const DriftingScore& problem,
                  const std::vector<double>& theta) {
   double square = 0.0;
   for (const double a : theta) square += a * a;
@@ -141,7 +141,7 @@ void expect_finite(const InterpolatedCalibration& calibration,
 }
 
 TEST_P(Interpolated, IsTheNodesCalibrationAtANode) {
-  const Problem problem;
+  const DriftingScore problem;
   const Matrix nodes = line_nodes(4, 0.5, 2.0);
   const auto calibration = fitted(config(), nodes, problem, 5000);
   for (std::size_t k = 0; k < nodes.rows(); ++k) {
@@ -161,44 +161,70 @@ TEST_P(Interpolated, IsTheNodesCalibrationAtANode) {
   }
 }
 
+// Few values of the score, as a small tree gives: densities of spikes, at different places.
+TEST_P(Interpolated, IsTheNodesCalibrationAtANodeOfDiscreteScores) {
+  const Matrix nodes = line_nodes(4, 0.0, 3.0);
+  InterpolatedCalibration calibration(config(), HistogramCalibrator());
+  calibration.fit(nodes, [](std::size_t k) {
+    NodeScores ties;
+    for (int i = 0; i < 1000; ++i) {
+      ties.numerator.push_back(i % 4 - 1.5 - 0.1 * static_cast<double>(k));
+      ties.denominator.push_back(std::min(i % 8, 3) - 1.5 - 0.1 * static_cast<double>(k));
+    }
+    return ties;
+  });
+  for (std::size_t k = 0; k < nodes.rows(); ++k) {
+    Logits z(4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      z[i] = static_cast<double>(i) - 1.5 - 0.1 * static_cast<double>(k);
+    }
+    const LogRatios expected = calibration.calibrator(k).log_ratios(z);
+    const LogRatios found = calibration.log_ratios(z, nodes.row(k));
+    EXPECT_NEAR(expected[0], std::log(2.0), 0.05);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(found[i], expected[i], 0.01) << k << ", " << i;
+  }
+}
+
 TEST_P(Interpolated, FindsTheRatioBetweenNodes) {
-  // 5 % of the samples of this size have an error beyond 1.5 times that of the fixed seeds.
-  const Problem problem;
+  // Over 60 seeds of each variant, the largest error was 0.054.
+  const DriftingScore problem;
   const auto calibration = fitted(config(), line_nodes(7, 0.5, 2.0), problem, 20000);
   for (const double theta : {0.6, 0.9, 1.11, 1.375, 1.9}) {
-    EXPECT_LT(rms_error(calibration, problem, {theta}), 0.12) << theta;
+    EXPECT_LT(rms_error(calibration, problem, {theta}), 0.07) << theta;
   }
 }
 
 TEST_P(Interpolated, FindsTheRatioInTwoDimensions) {
-  const Problem problem;
+  const DriftingScore problem;
   Matrix nodes;
   for (int i = 0; i < 16; ++i) {
     const std::vector<double> row{0.6 + 0.4 * (i / 4), -0.6 + 0.4 * (i % 4)};
     nodes.append(MatrixView(row.data(), 1, 2));
   }
+  // Over 60 seeds of each variant, the largest error was 0.076.
   const auto calibration = fitted(config(), nodes, problem, 10000);
   for (const auto& theta : {std::vector<double>{0.8, -0.4}, {1.2, 0.1}, {1.5, 0.55}}) {
-    EXPECT_LT(rms_error(calibration, problem, theta), 0.2) << theta[0] << ", " << theta[1];
+    EXPECT_LT(rms_error(calibration, problem, theta), 0.1) << theta[0] << ", " << theta[1];
   }
 }
 
 TEST_P(Interpolated, TakesScatteredNodes) {
-  const Problem problem;
+  const DriftingScore problem;
   RandomStream random(3, "scattered");
   Matrix nodes(14, 2);
   for (std::size_t k = 0; k < nodes.rows(); ++k) {
     nodes(k, 0) = 0.6 + 1.2 * random.uniform();
     nodes(k, 1) = -0.6 + 1.2 * random.uniform();
   }
+  // Over 60 seeds of each variant, the largest error was 0.098.
   const auto calibration = fitted(config(), nodes, problem, 10000);
   for (const auto& theta : {std::vector<double>{1.0, -0.2}, {1.3, 0.1}}) {
-    EXPECT_LT(rms_error(calibration, problem, theta), 0.25) << theta[0] << ", " << theta[1];
+    EXPECT_LT(rms_error(calibration, problem, theta), 0.13) << theta[0] << ", " << theta[1];
   }
 }
 
 TEST_P(Interpolated, DensitiesAreNormalised) {
-  const Problem problem;
+  const DriftingScore problem;
   const auto calibration = fitted(config(), line_nodes(4, 0.5, 2.0), problem, 5000);
   for (const double theta : {0.7, 1.2, 1.9}) {
     const std::vector<double> point{theta};
@@ -221,7 +247,7 @@ TEST_P(Interpolated, DensitiesAreNormalised) {
 }
 
 TEST_P(Interpolated, WholeWeightsEqualRepetition) {
-  const Problem problem;
+  const DriftingScore problem;
   const Matrix nodes = line_nodes(3, 0.5, 1.5);
   const auto draw = [&](std::size_t k, bool repeat) {
     const NodeScores plain = problem.draw(nodes.row(k), 2000, k);
@@ -245,7 +271,7 @@ TEST_P(Interpolated, WholeWeightsEqualRepetition) {
 }
 
 TEST_P(Interpolated, ThreadsAndWayOfFittingAreIrrelevant) {
-  const Problem problem;
+  const DriftingScore problem;
   const Matrix nodes = line_nodes(3, 0.5, 1.5);
   std::vector<NodeScores> scores;
   for (std::size_t k = 0; k < 3; ++k) scores.push_back(problem.draw(nodes.row(k), 3000, k));
@@ -260,7 +286,7 @@ TEST_P(Interpolated, ThreadsAndWayOfFittingAreIrrelevant) {
 }
 
 TEST_P(Interpolated, LoadsWhatItSaved) {
-  const Problem problem;
+  const DriftingScore problem;
   const auto calibration = fitted(config(), line_nodes(4, 0.5, 2.0), problem, 2000);
   Archive archive;
   calibration.save(archive);
@@ -276,7 +302,7 @@ TEST_P(Interpolated, LoadsWhatItSaved) {
 }
 
 TEST_P(Interpolated, DerivativesAreThose) {
-  const Problem problem;
+  const DriftingScore problem;
   Matrix nodes;
   for (int i = 0; i < 12; ++i) {
     const std::vector<double> row{0.6 + 0.4 * (i / 3), -0.6 + 0.6 * (i % 3)};
@@ -338,11 +364,11 @@ TEST_P(Interpolated, StaysFiniteWhateverTheScores) {
       [](std::size_t k) {
         // A constant score at one node, as at the reference itself.
         const std::vector<double> theta{static_cast<double>(k)};
-        return Problem{0.0}.draw(theta, 200, k);
+        return DriftingScore{0.0}.draw(theta, 200, k);
       },
       [](std::size_t k) {
         const std::vector<double> theta{1.0 + k};
-        NodeScores weighted = Problem().draw(theta, 100, k);
+        NodeScores weighted = DriftingScore().draw(theta, 100, k);
         weighted.numerator_weights.assign(100, 1e-200);
         weighted.numerator_weights[7] = 1e200;
         weighted.denominator_weights.assign(100, 0.0);
@@ -369,21 +395,21 @@ INSTANTIATE_TEST_SUITE_P(Variants, Interpolated, ::testing::ValuesIn(variants())
 
 // What the methods are for: a score that is moved and stretched as θ changes, by coarse nodes.
 TEST(InterpolatedCalibration, MovedScoresNeedHorizontalOrMomentMorphing) {
-  const Problem strong{0.8};
+  const DriftingScore strong{0.8};
   const Matrix nodes = line_nodes(4, 0.5, 2.0);
   std::vector<double> errors;
   for (const Morphing morphing : {Morphing::vertical, Morphing::horizontal, Morphing::moment}) {
     errors.push_back(
         rms_error(fitted({morphing, Order::cubic, 1.0}, nodes, strong, 50000), strong, {1.75}));
   }
-  EXPECT_GT(errors[0], 3.0 * errors[1]);
-  EXPECT_GT(errors[0], 3.0 * errors[2]);
-  EXPECT_LT(errors[1], 0.08);
-  EXPECT_LT(errors[2], 0.08);
+  // Over 20 seeds about 0.100 ± 0.005, and 0.015 and 0.017 with 0.039 at most.
+  EXPECT_GT(errors[0], 0.08);
+  EXPECT_LT(errors[1], 0.05);
+  EXPECT_LT(errors[2], 0.05);
 }
 
 TEST(InterpolatedCalibration, CountsAndBoundsWhatIsOutside) {
-  const Problem problem;
+  const DriftingScore problem;
   const auto calibration = fitted({}, line_nodes(4, 0.5, 2.0), problem, 5000);
   const std::vector<double> point{1.3};
   const auto [low, high] = calibration.range(point);
@@ -398,7 +424,7 @@ TEST(InterpolatedCalibration, CountsAndBoundsWhatIsOutside) {
 }
 
 TEST(InterpolatedCalibration, OutsideOfTheNodesIsTheNearestPoint) {
-  const Problem problem;
+  const DriftingScore problem;
   const auto calibration = fitted({}, line_nodes(3, 0.5, 1.5), problem, 2000);
   const Logits z{-1.0, 0.0, 1.0};
   EXPECT_EQ(calibration.log_ratios(z, std::vector<double>{9.0}),
@@ -406,7 +432,7 @@ TEST(InterpolatedCalibration, OutsideOfTheNodesIsTheNearestPoint) {
 }
 
 TEST(InterpolatedCalibration, UsesTheCalibratorGiven) {
-  const Problem problem;
+  const DriftingScore problem;
   const Matrix nodes = line_nodes(3, 0.5, 1.5);
   InterpolatedCalibration calibration({Morphing::vertical, Order::linear, 1.0}, NoneCalibrator());
   calibration.fit(nodes, [&](std::size_t k) { return problem.draw(nodes.row(k), 2000, k); });
@@ -474,7 +500,7 @@ TEST(InterpolatedCalibration, RefusesMisuse) {
 }
 
 TEST(InterpolatedCalibration, RefusesArchivesThatAreBroken) {
-  const Problem problem;
+  const DriftingScore problem;
   const auto calibration = fitted({}, line_nodes(2, 0.5, 1.5), problem, 100);
   Archive archive;
   calibration.save(archive);

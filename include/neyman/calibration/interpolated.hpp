@@ -21,26 +21,25 @@ namespace neyman {
 ///
 ///   p(z|θ_k) = 2 m_k / (1 + 1/r_k),   p(z|θ1; θ_k) = 2 m_k / (1 + r_k),
 ///
-/// so that their ratio has the calibrator's noise and not that of two kernel estimates.
+/// so that their ratio has the calibrator's noise and not that of two kernel estimates. What m_k
+/// has wrong cancels at the nodes, so that it is smoothed more than a density by itself would be.
 /// Both are interpolated to θ, and the calibrated log-ratio is that of the two:
 ///
-/// - `vertical`: p(z|θ) = Σ w_k p(z|θ_k), both sides as above. What moves with θ is mixed, not
-/// moved, so a score whose
-///   calibration changes with θ needs dense nodes; but a ratio that all nodes have in common,
-///   such as that of a classifier that is right, is kept exactly, and the noise is the least.
-/// - `horizontal`: the quantile functions of the normalised densities are added, z(u|θ) = Σ w_k
-/// z(u|θ_k), p = 1/(dz/du): integral
-///   morphing, Read, Linear interpolation of histograms (NIM A 425, 1999, 357); in several
-///   dimensions with the weights of all nodes around. Exact where a fixed shape is moved and scaled
-///   as the weights reproduce. A peak that grows in one place (a mixture's fraction) is moved,
-///   wrongly, from where the quantiles were.
-/// - `moment`: templates moved and scaled to a common location μ = Σ w_k μ_k and width σ = Σ w_k
-/// σ_k,
-///   then added, p(z|θ) = Σ w_k p(μ_k + σ_k (z − μ)/σ |θ_k) σ_k/σ: Baak, Gadatsch, Harrington,
-///   Verkerke, Interpolation between multi-dimensional histograms using a new non-linear moment
-///   morphing method (NIM A 771, 2015, 39). Exact for the same; a change of shape is mixed.
-///   Location and width are mean and standard deviation of the side's scores, so a few far scores
-///   matter.
+/// - `vertical`: p(z|θ) = Σ w_k p(z|θ_k), both sides as above. What moves with θ is mixed,
+///   not moved, so a score whose calibration changes with θ needs dense nodes; but a ratio that
+///   all nodes have in common, such as that of a classifier that is right, is kept exactly, and
+///   the noise is the least.
+/// - `horizontal`: the quantile functions of the normalised densities are added,
+///   z(u|θ) = Σ w_k z(u|θ_k), p = 1/(dz/du): integral morphing, Read, Linear interpolation of
+///   histograms (NIM A 425, 1999, 357); in several dimensions with the weights of all nodes
+///   around. Exact where a fixed shape is moved and scaled as the weights reproduce. A peak that
+///   grows in one place (a mixture's fraction) is moved, wrongly, from where the quantiles were.
+/// - `moment`: normalised densities moved and scaled to a common location μ = Σ w_k μ_k and width
+///   σ = Σ w_k σ_k, then added, p(z|θ) = Σ w_k p(μ_k + σ_k (z − μ)/σ |θ_k) σ_k/σ: Baak, Gadatsch,
+///   Harrington, Verkerke, Interpolation between multi-dimensional histograms using a new
+///   non-linear moment morphing method (NIM A 771, 2015, 39). Exact for the same; a change of
+///   shape is mixed. Location and width are mean and standard deviation of the side's scores, so
+///   a few far scores matter.
 ///
 /// Weights w_k: with `linear`, multilinear in the cell of the grid; with `cubic`, piecewise cubic
 /// in each parameter, continuous with the derivative and exact for what is quadratic in θ, as the
@@ -71,7 +70,7 @@ class InterpolatedCalibration : public CalibrationAcross {
   struct Config {
     Morphing morphing = Morphing::horizontal;  ///< "vertical", "horizontal", "moment"
     Order order = Order::cubic;                ///< "linear", "cubic": of the weights in θ
-    double smoothing = 1.0;                    ///< bandwidth of m_k, in units of Silverman's rule
+    double smoothing = 2.0;                    ///< bandwidth of m_k, in units of Silverman's rule
     static Config from(Settings& settings);
   };
 
