@@ -7,6 +7,7 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -21,7 +22,9 @@ namespace neyman {
 namespace {
 
 constexpr std::size_t coarse_cells = 16;
-constexpr double margin = 0.04;  // of the window, beyond the largest region
+constexpr double margin = 0.04;         // of the window, beyond the largest region
+constexpr double wide = 3.5;            // cells across a region, for the grid to resolve it
+constexpr std::size_t most_finer = 16;  // times as many cells, for regions that are not
 
 /// A node of the grid, and an edge from it to the right or upwards.
 using Node = std::pair<std::size_t, std::size_t>;
@@ -39,47 +42,71 @@ struct Grid {
   std::vector<double> x, y;
 };
 
-/// Even steps over a window, the nearest inner node moved to the estimate.
-std::vector<double> grid_line(const FitRange& window, std::size_t cells, double estimate,
-                              std::vector<std::size_t>& coarse) {
-  std::vector<double> out(cells + 1);
-  std::set<std::size_t> chosen;
-  for (std::size_t i = 0; i <= cells; ++i)
-    out[i] = i == cells ? window.high
-                        : window.low + (window.high - window.low) * static_cast<double>(i) /
-                                           static_cast<double>(cells);
-  for (std::size_t i = 0; i <= coarse_cells; ++i)
-    chosen.insert((i * cells + coarse_cells / 2) / coarse_cells);
+/// Even steps over a window, the nearest inner one moved to the estimate.
+std::vector<double> coarse_line(const FitRange& window, double estimate) {
+  std::vector<double> out(coarse_cells + 1);
+  const double step = (window.high - window.low) / static_cast<double>(coarse_cells);
+  for (std::size_t i = 0; i < coarse_cells; ++i)
+    out[i] = window.low + step * static_cast<double>(i);
+  out.back() = window.high;
   if (estimate > window.low && estimate < window.high) {
-    const double place =
-        (estimate - window.low) / (window.high - window.low) * static_cast<double>(cells);
-    const auto nearest =
-        std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(place)), 1, cells - 1);
-    out[nearest] = estimate;
-    chosen.insert(nearest);
+    const auto nearest = static_cast<std::size_t>(std::lround((estimate - window.low) / step));
+    out[std::clamp<std::size_t>(nearest, 1, coarse_cells - 1)] = estimate;
   }
-  coarse.assign(chosen.begin(), chosen.end());
+  return out;
+}
+
+/// Each coarse step cut into so many parts.
+std::vector<double> fine_line(const std::vector<double>& coarse, std::size_t parts) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i + 1 < coarse.size(); ++i)
+    for (std::size_t k = 0; k < parts; ++k)
+      out.push_back(coarse[i] + (coarse[i + 1] - coarse[i]) * static_cast<double>(k) /
+                                    static_cast<double>(parts));
+  out.push_back(coarse.back());
+  return out;
+}
+
+/// The width of the thinnest region, in cells: twice its area over its perimeter, which is the
+/// radius of a circle and the width of a strip.
+double thinnest(const std::vector<Polyline>& lines, const Grid& grid) {
+  const double dx = (grid.x.back() - grid.x.front()) / static_cast<double>(grid.x.size() - 1);
+  const double dy = (grid.y.back() - grid.y.front()) / static_cast<double>(grid.y.size() - 1);
+  double out = std::numeric_limits<double>::infinity();
+  for (const auto& line : lines) {
+    double area = 0.0, perimeter = 0.0;
+    for (std::size_t i = 0; i < line.x.size(); ++i) {
+      const std::size_t j = (i + 1) % line.x.size();
+      area += 0.5 * (line.x[i] * line.y[j] - line.x[j] * line.y[i]) / (dx * dy);
+      perimeter += std::hypot((line.x[i] - line.x[j]) / dx, (line.y[i] - line.y[j]) / dy);
+    }
+    if (line.closed && perimeter > 0.0) out = std::min(out, 2.0 * std::abs(area) / perimeter);
+  }
   return out;
 }
 
 /// Traces the lines of one threshold.
 class Tracer {
  public:
-  Tracer(const Profile& profile, const Grid& grid, Nodes nodes, double threshold)
-      : profile_(profile), grid_(grid), nodes_(std::move(nodes)), threshold_(threshold) {}
+  /// The grid has `parts` steps between coarse nodes, whose values are known by row and column.
+  Tracer(const Profile& profile, const Grid& grid, std::size_t parts,
+         const std::vector<std::vector<Profile::Value>>& coarse, double threshold)
+      : profile_(profile), grid_(grid), parts_(parts), threshold_(threshold) {
+    for (std::size_t j = 0; j < coarse.size(); ++j)
+      for (std::size_t i = 0; i < coarse[j].size(); ++i)
+        nodes_.emplace(Node{i * parts, j * parts}, coarse[j][i]);
+  }
 
-  void trace(const std::vector<std::size_t>& coarse_x, const std::vector<std::size_t>& coarse_y,
-             Contour& out) {
-    for (std::size_t j = 0; j < coarse_y.size(); ++j)
-      for (std::size_t i = 0; i < coarse_x.size(); ++i) {
-        const Node here{coarse_x[i], coarse_y[j]};
-        if (i + 1 < coarse_x.size()) seed(here, {coarse_x[i + 1], coarse_y[j]}, out);
-        if (j + 1 < coarse_y.size()) seed(here, {coarse_x[i], coarse_y[j + 1]}, out);
-        const bool border =
-            i == 0 || j == 0 || i + 1 == coarse_x.size() || j + 1 == coarse_y.size();
-        if (border && inside(here, nullptr)) out.touches_bound = true;
+  void trace(Contour& out) {
+    const std::size_t right = grid_.x.size() - 1, top = grid_.y.size() - 1;
+    for (std::size_t j = 0; j <= top; j += parts_)
+      for (std::size_t i = 0; i <= right; i += parts_) {
+        if (i < right) seed({i, j}, {i + parts_, j}, out);
+        if (j < top) seed({i, j}, {i, j + parts_}, out);
+        const bool border = i == 0 || j == 0 || i == right || j == top;
+        if (border && inside({i, j}, nullptr)) out.touches_bound = true;
       }
-    out.failed = failed_;
+    out.failed += failed_;
   }
 
  private:
@@ -225,7 +252,7 @@ class Tracer {
     if (high == 0.0) return place(1.0);
     std::uintmax_t most = 40;
     const auto [p, q] = boost::math::tools::toms748_solve(
-        at, 0.0, 1.0, low, high, [](double l, double h) { return h - l <= 1e-6; }, most);
+        at, 0.0, 1.0, low, high, [](double l, double h) { return h - l <= 1e-4; }, most);
     return place(0.5 * (p + q));
   }
 
@@ -245,7 +272,8 @@ class Tracer {
   void bend(const Vertex& a, const Vertex& b, int depth,
             const std::function<void(const Vertex&)>& add) {
     constexpr int deepest = 8;
-    constexpr double tolerance = 2e-3;  // of the threshold: a thousandth of the radius
+    constexpr double tolerance = 4e-3;  // of the threshold: two thousandths of the radius
+    constexpr double straight = 0.02;   // of the chord: less is no bend but noise
     const double dx = (grid_.x.back() - grid_.x.front()) / static_cast<double>(grid_.x.size() - 1);
     const double dy = (grid_.y.back() - grid_.y.front()) / static_cast<double>(grid_.y.size() - 1);
     // Across the chord, in units of cells, as long as the chord.
@@ -276,7 +304,9 @@ class Tracer {
           [&](double t) { return excess(place(t)); }, swap ? outer : inner, swap ? inner : outer,
           swap ? outer_excess : inner_excess, swap ? inner_excess : outer_excess,
           [](double l, double h) { return h - l <= 1e-4; }, most);
-      const auto found = place(0.5 * (low + high));
+      const double across = 0.5 * (low + high);
+      if (std::abs(across) < straight) return;
+      const auto found = place(across);
       bend(a, found, depth + 1, add);
       add(found);
       bend(found, b, depth + 1, add);
@@ -286,6 +316,7 @@ class Tracer {
 
   const Profile& profile_;
   const Grid& grid_;
+  std::size_t parts_;
   Nodes nodes_;  // of a std::map, whose references stay valid
   double threshold_;
   std::set<Edge> visited_;
@@ -307,14 +338,6 @@ FitRange choose_window(const Likelihood& likelihood, const Fit& best, std::size_
   const double more = margin * (region.high - region.low);
   return {region.low_at_bound ? range.low : std::max(range.low, region.low - more),
           region.high_at_bound ? range.high : std::min(range.high, region.high + more)};
-}
-
-/// How many times as many cells a thin ellipse needs.
-double thinness(const Fit& best, std::size_t first, std::size_t second) {
-  const double a = best.statistical_error(first), b = best.statistical_error(second);
-  if (!(a > 0.0) || !(b > 0.0)) return 1.0;
-  const double correlation = best.covariance(first, second) / (a * b);
-  return std::clamp(1.0 / std::sqrt(std::max(1e-6, 1.0 - correlation * correlation)), 1.0, 8.0);
 }
 
 }  // namespace
@@ -352,30 +375,29 @@ std::vector<Contour> contours(const Likelihood& likelihood, const Fit& best, std
   const auto x_window = choose_window(likelihood, best, first, largest, config.x, "x");
   const auto y_window = choose_window(likelihood, best, second, largest, config.y, "y");
   if (!(x_window.low < x_window.high) || !(y_window.low < y_window.high)) return out;
-  const auto cells = static_cast<std::size_t>(
-      std::lround(static_cast<double>(config.cells) * thinness(best, first, second)));
-  Grid grid;
-  std::vector<std::size_t> coarse_x, coarse_y;
-  grid.x = grid_line(x_window, cells, best.point[first], coarse_x);
-  grid.y = grid_line(y_window, cells, best.point[second], coarse_y);
-
+  const auto x = coarse_line(x_window, best.point[first]);
+  const auto y = coarse_line(y_window, best.point[second]);
   const Profile profile(likelihood, best, {first, second});
-  std::vector<std::vector<Profile::Value>> rows(coarse_y.size());
-  parallel_tasks(coarse_y.size(), [&](std::size_t j) {
-    for (std::size_t i = 0; i < coarse_x.size(); ++i) {
-      const double values[] = {grid.x[coarse_x[i]], grid.y[coarse_y[j]]};
-      rows[j].push_back(profile(values, i == 0 ? nullptr : &rows[j].back()));
+  std::vector<std::vector<Profile::Value>> coarse(y.size());
+  parallel_tasks(y.size(), [&](std::size_t j) {
+    for (const double at : x) {
+      const double values[] = {at, y[j]};
+      coarse[j].push_back(profile(values, coarse[j].empty() ? nullptr : &coarse[j].back()));
     }
   });
-  Nodes nodes;
   std::size_t failed = 0;
-  for (std::size_t j = 0; j < coarse_y.size(); ++j)
-    for (std::size_t i = 0; i < coarse_x.size(); ++i) {
-      failed += rows[j][i].ok ? 0 : 1;
-      nodes.emplace(Node{coarse_x[i], coarse_y[j]}, std::move(rows[j][i]));
-    }
+  for (const auto& row : coarse)
+    for (const auto& value : row) failed += value.ok ? 0 : 1;
+
+  const std::size_t parts =
+      std::max<std::size_t>(1, (config.cells + coarse_cells / 2) / coarse_cells);
   parallel_tasks(out.size(), [&](std::size_t k) {
-    Tracer(profile, grid, nodes, out[k].threshold).trace(coarse_x, coarse_y, out[k]);
+    for (std::size_t finer = 1; finer <= most_finer; finer *= 2) {
+      const Grid grid{fine_line(x, parts * finer), fine_line(y, parts * finer)};
+      out[k].lines.clear();
+      Tracer(profile, grid, parts * finer, coarse, out[k].threshold).trace(out[k]);
+      if (thinnest(out[k].lines, grid) >= wide) break;
+    }
     out[k].failed += failed;
   });
   return out;

@@ -22,6 +22,7 @@ Profile::Profile(const Likelihood& likelihood, const Fit& best, std::vector<std:
     const double error = best.statistical_error(p);
     scale_[p] = error > 0.0 ? error : 0.1 * (space[p].high - space[p].low);
   }
+  set_conditional_scale();
   regression_ = Matrix(n, h);
   Eigen::MatrixXd held_covariance(h, h), cross(n, h);
   for (std::size_t j = 0; j < h; ++j) {
@@ -39,6 +40,24 @@ Profile::Profile(const Likelihood& likelihood, const Fit& best, std::vector<std:
   for (std::size_t p = 0; p < n; ++p)
     for (std::size_t j = 0; j < h; ++j)
       regression_(p, j) = regression(static_cast<Eigen::Index>(p), static_cast<Eigen::Index>(j));
+}
+
+void Profile::set_conditional_scale() {
+  std::vector<std::size_t> inside;
+  for (std::size_t p = 0; p < scale_.size(); ++p)
+    if (best_.statistical_error(p) > 0.0) inside.push_back(p);
+  const auto n = static_cast<Eigen::Index>(inside.size());
+  Eigen::MatrixXd covariance(n, n);
+  for (Eigen::Index i = 0; i < n; ++i)
+    for (Eigen::Index j = 0; j < n; ++j)
+      covariance(i, j) = best_.covariance(inside[static_cast<std::size_t>(i)],
+                                          inside[static_cast<std::size_t>(j)]);
+  const Eigen::LDLT<Eigen::MatrixXd> factor(covariance);
+  if (factor.info() != Eigen::Success || !factor.isPositive()) return;
+  const Eigen::MatrixXd precision = factor.solve(Eigen::MatrixXd::Identity(n, n));
+  for (Eigen::Index i = 0; i < n; ++i)
+    if (std::isfinite(precision(i, i)) && precision(i, i) > 0.0)
+      scale_[inside[static_cast<std::size_t>(i)]] = 1.0 / std::sqrt(precision(i, i));
 }
 
 std::vector<double> Profile::predict(std::span<const double> values) const {
@@ -155,7 +174,7 @@ class SideSearch {
     if (outer_excess == 0.0) return outer;
     const bool swap = inner > outer;
     const double tolerance =
-        1e-9 * std::max(std::abs(outer - best_.point[parameter_]), 1e-3 * std::abs(outer));
+        1e-7 * std::max(std::abs(outer - best_.point[parameter_]), 1e-3 * std::abs(outer));
     std::uintmax_t most = 60;
     const auto [a, b] = boost::math::tools::toms748_solve(
         [&](double value) { return excess(value); }, swap ? outer : inner, swap ? inner : outer,

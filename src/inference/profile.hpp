@@ -28,6 +28,8 @@ class Profile {
   Value operator()(std::span<const double> values, const Value* neighbour) const;
 
  private:
+  /// Errors of each parameter with all others fixed, the natural unit of a search.
+  void set_conditional_scale();
   std::vector<double> predict(std::span<const double> values) const;
 
   const Likelihood& likelihood_;

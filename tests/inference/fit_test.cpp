@@ -237,6 +237,90 @@ TEST(Fit, ForbiddenRegions) {
   EXPECT_EQ(none.log_likelihood, Likelihood::forbidden);
 }
 
+TEST(Fit, MixtureFractionsOnTheSimplex) {
+  // Three components of which the third has what a and b leave: the maximum lies inside, on a
+  // bound, on the slanted edge or in a corner of both. Against all points of a fine grid.
+  for (std::uint64_t k = 0; k < 60; ++k) {
+    RandomStream random(k, "simplex");
+    const double a = 0.5 * random.uniform();
+    const double b = k % 3 == 0 ? 1.0 - a : (1.0 - a) * random.uniform();
+    std::vector<std::vector<double>> densities;
+    for (int i = 0; i < 100; ++i) {
+      const double u = random.uniform(), x = random.normal() + (u < a       ? 0.0
+                                                                : u < a + b ? 1.5
+                                                                            : 3.0);
+      densities.push_back({std::exp(-0.5 * x * x), std::exp(-0.5 * (x - 1.5) * (x - 1.5)),
+                           std::exp(-0.5 * (x - 3.0) * (x - 3.0))});
+    }
+    const auto value = [&](std::span<const double> t) {
+      if (t[0] + t[1] > 1.0) return Likelihood::forbidden;
+      double sum = 0.0;
+      for (const auto& d : densities)
+        sum += std::log(t[0] * d[0] + t[1] * d[1] + (1.0 - t[0] - t[1]) * d[2]);
+      return sum;
+    };
+    double highest = Likelihood::forbidden;
+    for (int i = 0; i <= 100; ++i)
+      for (int j = 0; i + j <= 100; ++j)
+        highest =
+            std::max(highest, value(std::vector{0.01 * i, std::min(0.01 * j, 1.0 - 0.01 * i)}));
+    const auto found = fit(
+        FunctionLikelihood(ParameterSpace({{"a", 0, 1, {}}, {"b", 0, 1, {}}}), value, k % 2 == 0));
+    EXPECT_TRUE(found.ok()) << k << ": " << found.message;
+    EXPECT_GT(found.log_likelihood, highest - 1e-5) << k;
+  }
+}
+
+/// The normal likelihood of μ and log σ with each event's term in single precision, as a network
+/// would compute it.
+class SinglePrecision final : public Likelihood {
+ public:
+  SinglePrecision(std::size_t events, std::uint64_t seed) {
+    RandomStream random(seed, "single");
+    for (std::size_t i = 0; i < events; ++i)
+      x_.push_back(static_cast<float>(1.3 + 0.7 * random.normal()));
+  }
+  const ParameterSpace& parameters() const override { return space_; }
+  std::size_t events() const override { return x_.size(); }
+  double operator()(std::span<const double> t, std::span<double> gradient) const override {
+    const auto mu = static_cast<float>(t[0]), log_sigma = static_cast<float>(t[1]);
+    const float precision = std::exp(-log_sigma);
+    double sum = 0.0, slope[2] = {0.0, 0.0};
+    for (const float x : x_) {
+      const float z = (x - mu) * precision;
+      sum += -0.5F * z * z - log_sigma;
+      slope[0] += z * precision;
+      slope[1] += z * z - 1.0F;
+    }
+    std::copy_n(slope, gradient.size(), gradient.begin());
+    return sum;
+  }
+  double mean() const {
+    double sum = 0.0;
+    for (const float x : x_) sum += static_cast<double>(x);
+    return sum / static_cast<double>(x_.size());
+  }
+
+ private:
+  ParameterSpace space_{{{"mu", -5, 5, {}}, {"log_sigma", -3, 3, {}}}};
+  std::vector<float> x_;
+};
+
+TEST(Fit, SinglePrecisionConverges) {
+  // Rounding of ℓ is far above the tolerance; that of the gradient does not matter.
+  for (const std::size_t events : {100, 5000, 50000})
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      const SinglePrecision likelihood(events, seed);
+      const auto found = fit(likelihood);
+      EXPECT_EQ(found.status, FitStatus::converged) << events << ": " << found.message;
+      const double error = found.statistical_error(0);
+      EXPECT_NEAR(error * std::sqrt(static_cast<double>(events)), std::exp(found.point[1]), 1e-3);
+      EXPECT_NEAR(found.point[0], likelihood.mean(), 5e-3 * error);
+      const auto interval = likelihood_interval(likelihood, found, 0, 0.683, false);
+      EXPECT_TRUE(interval.ok) << events << ": " << interval.message;
+    }
+}
+
 TEST(Fit, RangesConfine) {
   const Parabola likelihood(ParameterSpace({{"a", -10, 10, {}}, {"b", -1, 5, {}}}), {1.5, 2.0},
                             Matrix(2, 2, {4.0, 1.0, 1.0, 9.0}));

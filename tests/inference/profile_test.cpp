@@ -118,6 +118,18 @@ TEST(Interval, AProfileThatEndsAtABound) {
   EXPECT_NEAR(interval.high, 1.0 / std::sqrt(2.0), 1e-3);
 }
 
+TEST(Interval, LeavesASaddle) {
+  // b = a² to ± 0.3: from θ̂ = (0, 0) the profile over a has no slope, and a = 0 is the lowest
+  // point between two hills. −2 log Λ(b) = b − 0.3²/4 for b above 0.045.
+  const FunctionLikelihood likelihood(
+      ParameterSpace({{"a", -6, 6, {}}, {"b", -10, 40, {}}}), [](std::span<const double> t) {
+        return -0.5 * t[0] * t[0] - 0.5 * std::pow((t[1] - t[0] * t[0]) / 0.3, 2);
+      });
+  const auto interval = likelihood_interval(likelihood, fit(likelihood), 1, 0.95, 6.0);
+  EXPECT_NEAR(interval.low, -0.3 * std::sqrt(6.0), 1e-4);
+  EXPECT_NEAR(interval.high, 6.0225, 1e-4);
+}
+
 TEST(Interval, SaysWhenTheLikelihoodIsHigherElsewhere) {
   // The fit is on the lower of two hills that are not far apart.
   const FunctionLikelihood likelihood(

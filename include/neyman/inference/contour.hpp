@@ -31,9 +31,10 @@ struct ContourConfig {
   /// One a level: values of −2 log Λ of one's own, for example from simulated data or widened by
   /// finite simulation. Empty: χ² quantiles with two degrees of freedom.
   std::vector<double> thresholds = {};
-  /// Cells along each side of the window, from which the lines are traced. Where the two
-  /// parameters are correlated, up to eight times as many, so that a thin ellipse is resolved.
-  std::size_t cells = 48;
+  /// Cells along each side of the window, a multiple of 16 (others are rounded), from which the
+  /// lines are traced. For a region that is fewer than four cells wide, up to sixteen times as
+  /// many.
+  std::size_t cells = 32;
   /// Where to look. Empty: just around the region of the largest threshold that holds the
   /// estimate.
   std::optional<FitRange> x = {}, y = {};
@@ -42,8 +43,8 @@ struct ContourConfig {
 /// Contours of the first parameter (x) and the second (y).
 ///
 /// Marching squares on a fine grid of which only the cells along the lines are evaluated; every
-/// vertex lies on a grid edge and is found there by root finding, to 1e-6 of the edge. Where the
-/// middle of a chord is off by more than 2e-3 of the threshold, vertices are put between.
+/// vertex lies on a grid edge and is found there by root finding, to 1e-4 of the edge. Where the
+/// middle of a chord is off by more than 4e-3 of the threshold, vertices are put between.
 ///
 /// The lines are found from a coarse grid of 16 × 16 cells that has the estimate as one of its
 /// nodes: every part of a disconnected or non-convex region that is as large as a coarse cell, and

@@ -32,11 +32,12 @@ struct Fit {
   /// Expected distance of ℓ to its maximum, ½ gᵀ C g, with the gradient g inside the bounds.
   double distance = 0.0;
   int evaluations = 0;
-  std::vector<bool> at_bound;  ///< by parameter: θ̂ ends at its range, and ℓ still rises outwards
+  /// By parameter: θ̂ ends at its range, and ℓ still rises outwards.
+  std::vector<bool> at_bound = {};
   /// Without gradients: the RMS deviation of ℓ from a smooth curve within a standard error of θ̂,
   /// what a likelihood from simulations fluctuates by. 0 with gradients.
   double roughness = 0.0;
-  std::string message;  ///< why the fit failed, or at which edge it ended; else empty
+  std::string message = {};  ///< why the fit failed, or at which edge it ended; else empty
 
   bool ok() const { return status != FitStatus::failed; }
   /// Standard deviation of a parameter: statistical, and from finite simulation.
@@ -118,7 +119,7 @@ struct Interval {
   /// False where an end is not to be trusted: the fit or one of the profile failed, or a higher
   /// likelihood was found on the way. The message says which.
   bool ok = true;
-  std::string message;
+  std::string message = {};
 };
 
 /// The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level, the other

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <nlopt.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neyman/core/progress.hpp"
+#include "neyman/inference/fit.hpp"
+
+namespace neyman {
+
+inline constexpr double bound_tolerance = 1e-9;     // of the range: closer is at the bound
+inline constexpr double forbidden_value = 0.5e300;  // of −ℓ: at or above is forbidden
+
+using EigenMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic>;
+inline Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
+
+/// A function over the unit box.
+using Objective = std::function<double(const std::vector<double>&)>;
+/// The same, with the gradient where that is not empty.
+using Function = std::function<double(const std::vector<double>&, std::vector<double>&)>;
+
+/// −ℓ over the free parameters alone, each scaled to [0, 1] of its range.
+class FreeProblem {
+ public:
+  FreeProblem(const Likelihood& likelihood, const FitOptions& options);
+
+  std::size_t size() const { return free_.size(); }
+  std::size_t dimension() const { return point_.size(); }
+  const std::vector<std::size_t>& free() const { return free_; }
+  const std::string& name(std::size_t i) const { return likelihood_.parameters()[free_[i]].name; }
+  int evaluations() const { return evaluations_; }
+  double range(std::size_t i) const { return ranges_[i].high - ranges_[i].low; }
+  const std::vector<double>& scale() const { return scale_; }
+  /// What rounding may hide of ℓ, far below ½: in single precision, 1e-7 an event.
+  double rounding() const {
+    return std::min(0.05, 1e-3 + 1e-7 * static_cast<double>(likelihood_.events()));
+  }
+
+  std::vector<double> to_point(const std::vector<double>& unit) const {
+    auto point = point_;
+    for (std::size_t i = 0; i < size(); ++i)
+      point[free_[i]] =
+          std::clamp(ranges_[i].low + unit[i] * range(i), ranges_[i].low, ranges_[i].high);
+    return point;
+  }
+  std::vector<double> to_unit(std::span<const double> point) const {
+    std::vector<double> unit;
+    for (std::size_t i = 0; i < size(); ++i)
+      unit.push_back(std::clamp((point[free_[i]] - ranges_[i].low) / range(i), 0.0, 1.0));
+    return unit;
+  }
+
+  double operator()(const std::vector<double>& unit) {
+    ++evaluations_;
+    check_stop();
+    return note(unit, -likelihood_(to_point(unit)));
+  }
+  /// With the gradient in the unit scale.
+  double operator()(const std::vector<double>& unit, std::vector<double>& gradient) {
+    if (gradient.empty()) return (*this)(unit);
+    ++evaluations_;
+    check_stop();
+    full_.assign(point_.size(), 0.0);
+    const double value = -likelihood_(to_point(unit), full_);
+    for (std::size_t i = 0; i < size(); ++i) gradient[i] = -full_[free_[i]] * range(i);
+    return note(unit, value);
+  }
+  Objective objective() {
+    return [this](const std::vector<double>& unit) { return (*this)(unit); };
+  }
+
+  /// Takes a point as the best where its value is not worse by more than `slack` and rounding.
+  bool prefer(const std::vector<double>& unit, double slack = 0.0) {
+    if (unit == best_) return true;
+    const double before = best_value_;
+    const double value = (*this)(unit);
+    if (value > before + slack + 1e-9 * (1.0 + std::abs(before))) return false;
+    best_ = unit;
+    best_value_ = value;
+    return true;
+  }
+  /// Forgets the best point: the next evaluation is the best.
+  void restart() {
+    best_.clear();
+    best_value_ = std::numeric_limits<double>::infinity();
+  }
+  void set_best(const std::vector<double>& unit, double value) {
+    best_ = unit;
+    best_value_ = value;
+  }
+
+  double best_value() const { return best_value_; }
+  const std::vector<double>& best() const { return best_; }
+
+ private:
+  double note(const std::vector<double>& unit, double value) {
+    if (!(value < forbidden_value)) value = -Likelihood::forbidden;  // NaN too
+    if (best_.empty() || value < best_value_) {
+      best_value_ = value;
+      best_ = unit;
+    }
+    return value;
+  }
+
+  const Likelihood& likelihood_;
+  std::vector<std::size_t> free_;
+  std::vector<FitRange> ranges_;
+  std::vector<double> scale_;  // of the free parameters, in the unit scale
+  std::vector<double> point_, full_;
+  std::vector<double> best_;
+  double best_value_ = std::numeric_limits<double>::infinity();
+  int evaluations_ = 0;
+};
+
+struct Search {
+  nlopt::algorithm algorithm = nlopt::LD_SLSQP;
+  int most_evaluations = 200;
+  std::vector<double> scale;  // of the unit parameters; empty: ones
+  double first_step = 0.0;    // in units of the scale; 0: NLopt's own choice
+  double x_tolerance = 1e-9, value_tolerance = 1e-10;
+};
+
+/// Minimises over the unit box; the function itself remembers its best point. Whether the search
+/// ended by its own tolerances.
+bool minimise(const Function& function, std::vector<double> start, const Search& search);
+/// The same from the problem's best point.
+bool minimise(FreeProblem& problem, const Search& search);
+/// Searches without gradients until a restart gains nothing. Whether the last one ended by its
+/// tolerances.
+bool minimise_values(FreeProblem& problem, double first_step, double value_tolerance);
+
+/// Whether ℓ still rises outwards at the end of a range.
+bool rises_outwards(double unit, double slope);
+/// Moves the best point to a bound that is a hair away, where that is not worse.
+std::vector<double> snap_to_bounds(FreeProblem& problem, double hair);
+/// −ℓ and its gradient; nothing where the point is forbidden, or its neighbours are, which
+/// gradients from differences show by a value out of all proportion.
+std::optional<double> value_and_gradient(FreeProblem& problem, const std::vector<double>& unit,
+                                         std::vector<double>& gradient);
+
+}  // namespace neyman
