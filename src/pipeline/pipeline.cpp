@@ -229,9 +229,14 @@ void compare(const Study& study, const std::vector<FoldedSample>& components,
   }
 }
 
-Check::Verdict verdict_of(double p_value) {
-  return p_value < 1e-4 ? Check::Verdict::fail
-                        : (p_value < 1e-2 ? Check::Verdict::warn : Check::Verdict::pass);
+Diagnostic diagnostic(std::string name, std::string explanation, double statistic, double p_value) {
+  Diagnostic out;
+  out.name = std::move(name);
+  out.explanation = std::move(explanation);
+  out.statistic = statistic;
+  out.p_value = p_value;
+  out.verdict = verdict_of(p_value, {.warn = 1e-2, .fail = 1e-4});
+  return out;
 }
 
 /// Is the mean of r̂ over the denominator, before it is set to one, compatible with one?
@@ -251,22 +256,22 @@ void check_normalisation(const MixtureRatio& ratio, Results& results) {
   const double deviation = mean_ratio(ratio.normalisation()) - 1.0;
   const double pull = deviation / spread;
   const double p_value = std::erfc(std::abs(pull) / std::sqrt(2.0));
-  results.checks.push_back(
-      {"normalisation",
-       fmt::format("The mean of r̂ over the denominator, from held-out events, is {:.5f} before it "
-                   "is set to one; the statistic is its deviation in standard errors.",
-                   1.0 + deviation),
-       pull, p_value, verdict_of(p_value)});
+  results.diagnostics.push_back(diagnostic(
+      "normalisation",
+      fmt::format("The mean of r̂ over the denominator, from held-out events, is {:.5f} before it "
+                  "is set to one; the statistic is its deviation in standard errors.",
+                  1.0 + deviation),
+      pull, p_value));
 }
 
 void check_ensemble(Results& results) {
   const auto& ensemble = *results.ensemble;
   const auto& wilks = ensemble.approximate.wilks;
-  results.checks.push_back(
-      {"wilks",
-       "Over the ensemble, −2 log Λ at the simulated point should follow χ²; the statistic is "
-       "the Kolmogorov–Smirnov distance.",
-       wilks.statistic, wilks.p_value, verdict_of(wilks.p_value)});
+  results.diagnostics.push_back(diagnostic(
+      "wilks",
+      "Over the ensemble, −2 log Λ at the simulated point should follow χ²; the statistic is "
+      "the Kolmogorov–Smirnov distance.",
+      wilks.statistic, wilks.p_value));
   if (ensemble.approximate.failed > 0)
     results.warnings.push_back(fmt::format("{} of {} fits of the ensemble did not converge",
                                            ensemble.approximate.failed, ensemble.config.datasets));

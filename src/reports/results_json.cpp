@@ -182,11 +182,11 @@ Json comparison_part(const Results& r) {
 
 Json diagnostics_part(const Results& r) {
   Json out = Json::array();
-  for (const auto& check : r.checks) {
+  for (const auto& check : r.diagnostics) {
     Json entry = {{"name", check.name}, {"statistic", check.statistic}};
     if (check.p_value) entry["p_value"] = *check.p_value;
     entry["verdict"] = to_string(check.verdict);
-    entry["description"] = check.description;
+    entry["description"] = check.explanation;
     out.push_back(std::move(entry));
   }
   return out;

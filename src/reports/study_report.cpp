@@ -15,13 +15,13 @@ namespace neyman::reports {
 
 namespace {
 
-Verdict verdict_of(Check::Verdict verdict) {
+Verdict verdict_of(Diagnostic::Verdict verdict) {
   switch (verdict) {
-    case Check::Verdict::pass:
+    case Diagnostic::Verdict::pass:
       return Verdict::pass;
-    case Check::Verdict::warn:
+    case Diagnostic::Verdict::warn:
       return Verdict::warn;
-    case Check::Verdict::fail:
+    case Diagnostic::Verdict::fail:
       return Verdict::fail;
   }
   return Verdict::fail;
@@ -106,15 +106,15 @@ void add_headlines(const Results& r, Page& page) {
 /// One line about all checks, so that nobody must scroll to learn that one failed.
 void add_check_notes(const Results& r, Page& page) {
   std::vector<std::string> passed;
-  for (const auto& check : r.checks) {
+  for (const auto& check : r.diagnostics) {
     const std::string p = check.p_value ? fmt::format(" (p = {})", p_value(*check.p_value)) : "";
-    if (check.verdict == Check::Verdict::pass)
+    if (check.verdict == Diagnostic::Verdict::pass)
       passed.push_back(check.name + p);
     else
       page.note(verdict_of(check.verdict),
-                fmt::format("Check {}{}: {}", check.name, p, check.description));
+                fmt::format("Check {}{}: {}", check.name, p, check.explanation));
   }
-  if (!passed.empty() && passed.size() == r.checks.size())
+  if (!passed.empty() && passed.size() == r.diagnostics.size())
     page.note(Verdict::pass,
               fmt::format("{} passed: {}.", passed.size() == 1 ? "The check" : "All checks",
                           join_words(passed)));
@@ -278,13 +278,13 @@ void add_ratio(const Results& r, Page& page, Figures& figures) {
 }
 
 void add_checks(const Results& r, Page& page) {
-  if (r.checks.empty()) return;
+  if (r.diagnostics.empty()) return;
   page.section("Checks");
   std::vector<CheckLine> lines;
-  for (const auto& check : r.checks) {
+  for (const auto& check : r.diagnostics) {
     std::string detail = "statistic " + number(check.statistic, 3);
     if (check.p_value) detail += ", p = " + p_value(*check.p_value);
-    lines.push_back({check.name, verdict_of(check.verdict), detail + ". " + check.description});
+    lines.push_back({check.name, verdict_of(check.verdict), detail + ". " + check.explanation});
   }
   page.checks(lines);
 }

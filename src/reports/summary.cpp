@@ -153,10 +153,11 @@ void add_comparison(const Results& r, Lines& lines) {
 
 void add_checks(const Results& r, const Pen& pen, Lines& lines) {
   bool first = true;
-  for (const auto& check : r.checks) {
-    const auto [sign, ink] = check.verdict == Check::Verdict::pass   ? std::pair{"✓", Ink::green}
-                             : check.verdict == Check::Verdict::warn ? std::pair{"!", Ink::yellow}
-                                                                     : std::pair{"✗", Ink::red};
+  for (const auto& check : r.diagnostics) {
+    const auto [sign, ink] = check.verdict == Diagnostic::Verdict::pass ? std::pair{"✓", Ink::green}
+                             : check.verdict == Diagnostic::Verdict::warn
+                                 ? std::pair{"!", Ink::yellow}
+                                 : std::pair{"✗", Ink::red};
     std::string text = pen(ink, fmt::format("{} {}", sign, to_string(check.verdict))) + "  " +
                        padded(check.name, 14);
     text += check.p_value ? "p = " + p_value(*check.p_value)

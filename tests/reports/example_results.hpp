@@ -145,6 +145,18 @@ inline EnsembleSide ensemble_side(double shift) {
   return side;
 }
 
+inline Diagnostic diagnostic(std::string name, std::string explanation, double statistic,
+                             std::optional<double> p_value,
+                             Diagnostic::Verdict verdict = Diagnostic::Verdict::pass) {
+  Diagnostic out;
+  out.name = std::move(name);
+  out.explanation = std::move(explanation);
+  out.statistic = statistic;
+  out.p_value = p_value;
+  out.verdict = verdict;
+  return out;
+}
+
 inline Results results() {
   Results r;
   r.name = "mixture";
@@ -190,14 +202,17 @@ inline Results results() {
   ensemble.coverage_with_simulation = {0.689, 0.951};
   r.ensemble = ensemble;
 
-  r.checks = {{"normalisation",
-               "The mean of r̂ over held-out events of the denominator is 1.00012 before it is set "
-               "to one; the statistic is its deviation in standard errors.",
-               0.48, 0.63, Check::Verdict::pass},
-              {"wilks",
-               "Over the ensemble, −2 log Λ at the simulated point should follow χ²; the statistic "
-               "is the Kolmogorov–Smirnov distance.",
-               0.0231, 0.65, Check::Verdict::pass}};
+  r.diagnostics = {
+      diagnostic(
+          "normalisation",
+          "The mean of r̂ over held-out events of the denominator is 1.00012 before it is set "
+          "to one; the statistic is its deviation in standard errors.",
+          0.48, 0.63),
+      diagnostic(
+          "wilks",
+          "Over the ensemble, −2 log Λ at the simulated point should follow χ²; the statistic "
+          "is the Kolmogorov–Smirnov distance.",
+          0.0231, 0.65)};
 
   r.compared_point = {0.05};
   r.data = Matrix(5000, 1, draw(0.05, 5000, RandomStream(1, "data")));

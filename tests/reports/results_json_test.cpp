@@ -115,7 +115,8 @@ TEST(ResultsJson, WhatIsNotThereIsLeftOut) {
   results.test.reset();
   results.ensemble.reset();
   results.comparisons.clear();
-  results.checks = {{"closure", "Without a p-value.", 1.5, std::nullopt, Check::Verdict::warn}};
+  results.diagnostics = {example::diagnostic("closure", "Without a p-value.", 1.5, std::nullopt,
+                                             Diagnostic::Verdict::warn)};
   results.parameters = ParameterSpace({{"gamma", 0.0, 1.0, std::nullopt}});
   const auto json = parsed(results);
   for (const char* key : {"exact_fit", "test", "ensemble", "comparison", "compared_at"})

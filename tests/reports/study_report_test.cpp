@@ -69,7 +69,7 @@ TEST(StudyReport, TroubleComesBeforeTheNumbers) {
   auto results = example::results();
   results.warnings = {"3 of 5000 events lie outside <the> calibrated range"};
   results.fit.fit.status = FitStatus::failed;
-  results.checks[1].verdict = Check::Verdict::fail;
+  results.diagnostics[1].verdict = Diagnostic::Verdict::fail;
   const auto page = study_report(results);
   testing::parse_xml(page);
   const auto numbers = position(page, "With the learned likelihood");
@@ -99,7 +99,7 @@ TEST(StudyReport, WithTheFitAlone) {
   results.test.reset();
   results.ensemble.reset();
   results.comparisons.clear();
-  results.checks.clear();
+  results.diagnostics.clear();
   results.budget.clear();
   results.timing.clear();
   results.command.clear();
@@ -137,8 +137,8 @@ TEST(StudyReport, ResultsThatAreNotFiniteAreStillReported) {
   results.ensemble->bias = {nan};
   results.ensemble->approximate.spreads = {nan};
   results.ensemble->coverage_with_simulation = {nan, 1.0};
-  results.checks[0].statistic = nan;
-  results.checks[0].p_value = nan;
+  results.diagnostics[0].statistic = nan;
+  results.diagnostics[0].p_value = nan;
   results.comparisons[0].calibrated_error = nan;
   results.timing[0].second = nan;
   std::string page;

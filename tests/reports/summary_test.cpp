@@ -26,8 +26,8 @@ TEST(Summary, FitsATerminal) {
 TEST(Summary, ColoursAddNothingElse) {
   auto results = example::results();
   results.warnings = {"careful"};
-  results.checks[0].verdict = Check::Verdict::warn;
-  results.checks[1].verdict = Check::Verdict::fail;
+  results.diagnostics[0].verdict = Diagnostic::Verdict::warn;
+  results.diagnostics[1].verdict = Diagnostic::Verdict::fail;
   const auto coloured = summary(results, true);
   for (const char* code : {"\033[1m", "\033[33m! warn", "\033[31m✗ fail"})
     EXPECT_NE(coloured.find(code), std::string::npos) << code;
@@ -52,7 +52,7 @@ TEST(Summary, WithTheFitAlone) {
   results.test.reset();
   results.ensemble.reset();
   results.comparisons.clear();
-  results.checks.clear();
+  results.diagnostics.clear();
   results.title.clear();
   results.data_source = "simulated at the truth";
   EXPECT_EQ(

@@ -15,6 +15,7 @@ struct Parameter {
   double low = 0.0;
   double high = 1.0;
   std::optional<double> truth;  ///< known where the data are simulated
+  bool nuisance = false;        ///< not of interest: profiled, and reported after the others
 
   bool operator==(const Parameter&) const = default;
 };

@@ -10,6 +10,10 @@
 
 #include "neyman/core/matrix.hpp"
 #include "neyman/core/parameters.hpp"
+#include "neyman/diagnostics/diagnostic.hpp"
+#include "neyman/inference/composite_test.hpp"
+#include "neyman/inference/contour.hpp"
+#include "neyman/inference/coverage.hpp"
 #include "neyman/inference/ensemble.hpp"
 #include "neyman/inference/fit.hpp"
 #include "neyman/inference/hypothesis_test.hpp"
@@ -42,16 +46,21 @@ struct RatioComparison {
   std::vector<double> x, exact, uncalibrated, calibrated, decomposed;
 };
 
-/// A check of a stage, in numbers and in a word.
-struct Check {
-  enum class Verdict { pass, warn, fail };
-  std::string name;         ///< "normalisation", "wilks", …
-  std::string description;  ///< one sentence: what was tested and what the verdict means
-  double statistic = 0.0;
-  std::optional<double> p_value;
-  Verdict verdict = Verdict::pass;
+/// −2 log Λ over two parameters, the others profiled, as one way of finding it gives it.
+struct SurfaceReport {
+  std::string label;              ///< "learned", "exact", "on-demand", "Gaussian process", …
+  Surface surface;                ///< on a regular grid
+  std::vector<Contour> contours;  ///< lowest level first
+  std::vector<double> minimum;    ///< its θ̂, a value for each parameter; empty: not known
+  Matrix evaluated;  ///< where an optimiser evaluated the likelihood: points × parameters, or empty
+  Matrix deviation;  ///< standard deviation of the statistic, on the same grid, or empty
 };
-std::string to_string(Check::Verdict verdict);
+
+/// How often regions hold the θ that the data come from, at several θ.
+struct CoverageReport {
+  CoverageConfig config;
+  std::vector<CoveragePoint> points;
+};
 
 /// Everything a run found, as plain values: results.json, the figures, the report and the
 /// terminal summary are all made from this.
@@ -60,11 +69,13 @@ struct Results {
   std::string name, title, version, command;
   std::uint64_t seed = 0;
   ParameterSpace parameters;
-  std::vector<double> reference;
-  std::vector<std::string> feature_names, component_names;
-  std::string classifier, calibration;  ///< kinds
-  std::string data_source;              ///< file name, or "simulated at the truth"
-  std::size_t events = 0;               ///< of the data
+  std::vector<double> reference;  ///< θ1; empty: the denominator is not one of the θ
+  std::vector<std::string> feature_names;
+  std::vector<std::string> component_names;  ///< of a mixture; else empty
+  std::string ratio;                         ///< "decomposed", "separable", "classifier", …
+  std::string classifier, calibration;       ///< kinds
+  std::string data_source;                   ///< file name, or "simulated at the truth"
+  std::size_t events = 0;                    ///< of the data
   std::vector<double> levels;
 
   // What came out.
@@ -72,7 +83,10 @@ struct Results {
   std::optional<FitReport> exact_fit;
   std::optional<SimpleTest> test;
   std::optional<EnsembleResult> ensemble;
-  std::vector<Check> checks;
+  std::vector<SurfaceReport> surfaces;
+  std::vector<CompositeTest> composite_tests;
+  std::optional<CoverageReport> coverage;
+  std::vector<Diagnostic> diagnostics;
   std::size_t outside = 0;  ///< data events outside the calibrated range
 
   // For the figures.
