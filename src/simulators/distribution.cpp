@@ -9,6 +9,7 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
+#include "simulators/shapes.hpp"
 
 namespace neyman {
 
@@ -23,6 +24,21 @@ constexpr std::size_t sample_block = 2048;
 }
 
 }  // namespace
+
+void Distribution::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  const std::size_t d = out.cols();
+  Matrix drawn;
+  for (std::size_t begin = 0, end = 0; begin < out.rows(); begin = end) {
+    const auto point = points.row(begin);
+    do {
+      ++end;
+    } while (end < out.rows() && std::equal(point.begin(), point.end(), points.row(end).begin()));
+    if (drawn.rows() != end - begin) drawn = Matrix(end - begin, d);
+    sample(point, random, drawn);
+    std::copy(drawn.values().begin(), drawn.values().end(), out.data() + begin * d);
+  }
+}
 
 void Distribution::log_density(std::span<const double>, MatrixView, std::span<double>) const {
   fail_unknown(*this, "density");

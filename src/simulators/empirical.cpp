@@ -49,6 +49,11 @@ void Empirical::sample(std::span<const double>, RandomStream& random, Matrix& ou
   }
 }
 
+void Empirical::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  sample({}, random, out);
+}
+
 double Empirical::cdf(std::span<const double> point, double x) const {
   if (!has_cdf()) return Distribution::cdf(point, x);
   const auto above = std::upper_bound(sorted_.begin(), sorted_.end(), x) - sorted_.begin();

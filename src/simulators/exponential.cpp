@@ -35,6 +35,18 @@ void Exponential::sample(std::span<const double> point, RandomStream& random, Ma
   for (double& value : out.values()) value = location - scale * std::log(value);
 }
 
+void Exponential::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  std::vector<double> location(out.rows()), rate(out.rows());
+  location_.each(points, location);
+  rate_.each(points, rate);
+  random.fill_uniform(out.values());
+  for (std::size_t i = 0; i < out.rows(); ++i) {
+    check_positive("exponential", "rate", rate[i]);
+    out(i, 0) = location[i] - 1.0 / rate[i] * std::log(out(i, 0));
+  }
+}
+
 void Exponential::log_density(std::span<const double> point, MatrixView x,
                               std::span<double> out) const {
   detail::check_shape(*this, x, out);

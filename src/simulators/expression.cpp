@@ -88,7 +88,9 @@ struct Expression::Formula {
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<Evaluator>> idle;
 
-  double operator()(std::span<const double> point) const {
+  /// Calls `work` with an evaluator that nobody else has meanwhile.
+  template <class Work>
+  void borrow(Work&& work) const {
     std::unique_ptr<Evaluator> evaluator;
     {
       const std::lock_guard lock(mutex);
@@ -98,10 +100,9 @@ struct Expression::Formula {
       }
     }
     if (evaluator == nullptr) evaluator = std::make_unique<Evaluator>(text, names);
-    const double value = (*evaluator)(point);
+    work(*evaluator);
     const std::lock_guard lock(mutex);
     idle.push_back(std::move(evaluator));
-    return value;
   }
 };
 
@@ -141,8 +142,32 @@ Expression::Expression(const std::string& formula, const ParameterSpace& paramet
 double Expression::evaluate(std::span<const double> point) const {
   check_same_size("Expression", "point", point.size(), formula_->names.size(),
                   "one for each parameter");
-  const double value = (*formula_)(point);
-  if (std::isfinite(value)) return value;
+  double value = 0.0;
+  formula_->borrow([&](Evaluator& evaluator) { value = evaluator(point); });
+  if (!std::isfinite(value)) fail_value(point, value);
+  return value;
+}
+
+void Expression::each(MatrixView points, std::span<double> out) const {
+  check_same_size("Expression", "out", out.size(), points.rows(), "one for each row of points");
+  if (formula_ == nullptr) {
+    std::fill(out.begin(), out.end(), value_);
+    return;
+  }
+  check_same_size("Expression", "a row of points", points.cols(), formula_->names.size(),
+                  "one for each parameter");
+  if (uses_.size() == 1 && text_ == formula_->names[uses_[0]]) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = points(i, uses_[0]);
+  } else {
+    formula_->borrow([&](Evaluator& evaluator) {
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = evaluator(points.row(i));
+    });
+  }
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (!std::isfinite(out[i])) fail_value(points.row(i), out[i]);
+}
+
+void Expression::fail_value(std::span<const double> point, double value) const {
   std::string at;
   for (const std::size_t i : uses_)
     at += fmt::format("{}{} = {}", at.empty() ? "" : ", ", formula_->names[i], point[i]);

@@ -146,6 +146,23 @@ void GAndK::sample(std::span<const double> point, RandomStream& random, Matrix& 
   for (double& value : out.values()) value = shape.quantile(value);
 }
 
+void GAndK::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  const std::size_t rows = out.rows();
+  std::vector<double> a(rows), b(rows), g(rows), k(rows), c(rows);
+  a_.each(points, a);
+  b_.each(points, b);
+  g_.each(points, g);
+  k_.each(points, k);
+  c_.each(points, c);
+  random.fill_normal(out.values());
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Shape shape{a[i], b[i], g[i], k[i], c[i]};
+    shape.check();
+    out(i, 0) = shape.quantile(out(i, 0));
+  }
+}
+
 void GAndK::log_density(std::span<const double> point, MatrixView x, std::span<double> out) const {
   detail::check_shape(*this, x, out);
   const auto shape = shape_at(point, a_, b_, g_, k_, c_);

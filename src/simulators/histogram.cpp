@@ -183,6 +183,11 @@ void Histogram::sample(std::span<const double>, RandomStream& random, Matrix& ou
   }
 }
 
+void Histogram::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  sample({}, random, out);
+}
+
 void Histogram::log_density(std::span<const double>, MatrixView x, std::span<double> out) const {
   detail::check_shape(*this, x, out);
   for (std::size_t i = 0; i < out.size(); ++i) {

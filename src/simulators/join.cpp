@@ -29,18 +29,30 @@ DistributionPtr Join::make(Settings settings, const ParameterSpace& parameters,
 
 void Join::sample(std::span<const double> point, RandomStream& random, Matrix& out) const {
   detail::check_shape(*this, out);
+  draw(out, [&](const Distribution& part, Matrix& drawn) { part.sample(point, random, drawn); });
+}
+
+/// Draws part after part and puts the columns in their places.
+void Join::draw(Matrix& out,
+                const std::function<void(const Distribution&, Matrix&)>& draw_part) const {
   std::size_t offset = 0;
   Matrix drawn;
   for (const auto& part : parts_) {
     const std::size_t d = part->dimension();
     if (drawn.cols() != d || drawn.rows() != out.rows()) drawn = Matrix(out.rows(), d);
-    part->sample(point, random, drawn);
+    draw_part(*part, drawn);
     const double* from = drawn.data();
     double* to = out.data() + offset;
     for (std::size_t i = 0; i < out.rows(); ++i, to += dimension_)
       for (std::size_t j = 0; j < d; ++j) to[j] = *from++;
     offset += d;
   }
+}
+
+void Join::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  draw(out,
+       [&](const Distribution& part, Matrix& drawn) { part.sample_each(points, random, drawn); });
 }
 
 bool Join::has_density() const {

@@ -117,6 +117,11 @@ void Kde::sample(std::span<const double>, RandomStream& random, Matrix& out) con
   }
 }
 
+void Kde::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  sample({}, random, out);
+}
+
 void Kde::log_density(std::span<const double>, MatrixView x, std::span<double> out) const {
   detail::check_shape(*this, x, out);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = log_density(x.row(i));

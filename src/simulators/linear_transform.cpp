@@ -118,11 +118,32 @@ void LinearTransform::sample(std::span<const double> point, RandomStream& random
   const auto b = offset(point);
   Matrix z(out.rows(), cols_);
   of_->sample(point, random, z);
+  apply(z, a, b, out);
+}
+
+void LinearTransform::apply(const Matrix& z, const Matrix& matrix, std::span<const double> offset,
+                            Matrix& out) {
   Eigen::Map<RowMajor> x(out.data(), static_cast<Eigen::Index>(out.rows()),
-                         static_cast<Eigen::Index>(rows_));
-  x.noalias() = map(z) * map(a).transpose();
+                         static_cast<Eigen::Index>(out.cols()));
+  x.noalias() = map(z) * map(matrix).transpose();
   x.rowwise() +=
-      Eigen::Map<const Eigen::RowVectorXd>(b.data(), static_cast<Eigen::Index>(b.size()));
+      Eigen::Map<const Eigen::RowVectorXd>(offset.data(), static_cast<Eigen::Index>(offset.size()));
+}
+
+void LinearTransform::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  Matrix z(out.rows(), cols_);
+  of_->sample_each(points, random, z);
+  if (all_constant(matrix_) && all_constant(offset_)) {
+    apply(z, matrix({}), offset({}), out);
+    return;
+  }
+  Matrix one(1, cols_), image(1, rows_);
+  for (std::size_t i = 0; i < out.rows(); ++i) {
+    std::copy_n(z.row(i).begin(), cols_, one.data());
+    apply(one, matrix(points.row(i)), offset(points.row(i)), image);
+    std::copy_n(image.data(), rows_, out.row(i).begin());
+  }
 }
 
 void LinearTransform::log_density(std::span<const double> point, MatrixView x,

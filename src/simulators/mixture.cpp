@@ -113,37 +113,63 @@ DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameter
   return std::make_shared<Mixture>(std::move(components), std::move(weights), std::move(names));
 }
 
+namespace {
+
+/// Σ w up to each component; those after the last with a weight, which takes what rounding leaves
+/// of the sum, are never reached.
+void accumulate(std::span<double> weights) {
+  std::size_t last = 0;
+  double sum = 0.0;
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    if (weights[k] > 0.0) last = k;
+    weights[k] = sum += weights[k];
+  }
+  std::fill(weights.begin() + static_cast<std::ptrdiff_t>(last), weights.end(), infinity);
+}
+
+}  // namespace
+
 void Mixture::sample(std::span<const double> point, RandomStream& random, Matrix& out) const {
   detail::check_shape(*this, out);
-  const auto weight = weights(point);
-  const std::size_t rows = out.rows(), d = dimension();
+  auto cumulative = weights(point);
+  accumulate(cumulative);
+  draw({cumulative.data(), out.rows(), cumulative.size(), 0}, random, out,
+       [&](std::size_t k, std::span<const std::size_t>, Matrix& drawn) {
+         components_[k]->sample(point, random, drawn);
+       });
+}
+
+void Mixture::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  auto cumulative = weights_.each(points);
+  for (std::size_t i = 0; i < cumulative.rows(); ++i) accumulate(cumulative.row(i));
+  draw(cumulative, random, out,
+       [&](std::size_t k, std::span<const std::size_t> rows, Matrix& drawn) {
+         Matrix own(rows.size(), points.cols());
+         for (std::size_t i = 0; i < rows.size(); ++i)
+           std::copy_n(points.row(rows[i]).begin(), points.cols(), own.row(i).begin());
+         components_[k]->sample_each(own, random, drawn);
+       });
+}
+
+void Mixture::draw(MatrixView cumulative, RandomStream& random, Matrix& out,
+                   const DrawComponent& draw_component) const {
+  const std::size_t rows = out.rows(), d = dimension(), count = components_.size();
   // Each row chooses its component; each component then draws all its rows at once.
-  std::vector<double> cumulative(weight.size());
-  std::size_t last = 0;  // takes what rounding leaves of the sum
-  double sum = 0.0;
-  for (std::size_t k = 0; k < weight.size(); ++k) {
-    cumulative[k] = sum += weight[k];
-    if (weight[k] > 0.0) last = k;
-  }
   std::vector<double> uniform(rows);
   random.fill_uniform(uniform);
-  std::vector<std::uint32_t> chosen(rows, 0);
-  for (std::size_t k = 0; k < last; ++k)
-    for (std::size_t i = 0; i < rows; ++i) chosen[i] += uniform[i] >= cumulative[k] ? 1 : 0;
-  std::vector<std::size_t> count(weight.size(), 0);
-  for (const std::uint32_t k : chosen) ++count[k];
-  std::vector<Matrix> drawn(weight.size());
-  std::vector<const double*> next(weight.size());
-  for (std::size_t k = 0; k < weight.size(); ++k) {
-    if (count[k] == 0) continue;
-    drawn[k] = Matrix(count[k], d);
-    components_[k]->sample(point, random, drawn[k]);
-    next[k] = drawn[k].data();
-  }
-  double* to = out.data();
+  std::vector<std::vector<std::size_t>> chosen(count);
   for (std::size_t i = 0; i < rows; ++i) {
-    const double*& from = next[chosen[i]];
-    for (std::size_t j = 0; j < d; ++j) *to++ = *from++;
+    std::size_t k = 0;
+    for (std::size_t c = 0; c + 1 < count; ++c) k += uniform[i] >= cumulative(i, c) ? 1 : 0;
+    chosen[k].push_back(i);
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    if (chosen[k].empty()) continue;
+    Matrix drawn(chosen[k].size(), d);
+    draw_component(k, chosen[k], drawn);
+    for (std::size_t i = 0; i < chosen[k].size(); ++i)
+      std::copy_n(drawn.row(i).begin(), d, out.row(chosen[k][i]).begin());
   }
 }
 

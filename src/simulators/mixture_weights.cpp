@@ -31,15 +31,29 @@ std::vector<std::size_t> MixtureWeights::uses() const {
 }
 
 std::vector<double> MixtureWeights::operator()(std::span<const double> point) const {
-  std::vector<double> weights;
-  weights.reserve(components_);
-  double sum = 0.0;
-  for (const auto& expression : expressions_) {
-    weights.push_back(expression(point));
-    sum += weights.back();
+  std::vector<double> weights(components_);
+  for (std::size_t c = 0; c < expressions_.size(); ++c) weights[c] = expressions_[c](point);
+  complete(weights);
+  return weights;
+}
+
+Matrix MixtureWeights::each(MatrixView points) const {
+  Matrix out(points.rows(), components_);
+  std::vector<double> column(points.rows());
+  for (std::size_t c = 0; c < expressions_.size(); ++c) {
+    expressions_[c].each(points, column);
+    for (std::size_t i = 0; i < column.size(); ++i) out(i, c) = column[i];
   }
-  if (weights.size() < components_) {
-    weights.push_back(1.0 - sum);
+  for (std::size_t i = 0; i < out.rows(); ++i) complete(out.row(i));
+  return out;
+}
+
+/// Adds the implied weight, checks and normalises.
+void MixtureWeights::complete(std::span<double> weights) const {
+  double sum = 0.0;
+  for (std::size_t c = 0; c < expressions_.size(); ++c) sum += weights[c];
+  if (expressions_.size() < components_) {
+    weights.back() = 1.0 - sum;
     sum = 1.0;
   }
   for (std::size_t c = 0; c < weights.size(); ++c) {
@@ -52,7 +66,6 @@ std::vector<double> MixtureWeights::operator()(std::span<const double> point) co
   if (!(std::abs(sum - 1.0) <= sum_tolerance))
     fail_argument("mixture", "the sum of weights", fmt::format("{}", sum), "1");
   for (double& weight : weights) weight /= sum;
-  return weights;
 }
 
 }  // namespace neyman

@@ -20,6 +20,16 @@ namespace {
 
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
+/// Standard normals become μ + L z, in place.
+void correlate(std::span<double> row, std::span<const double> mu, const Matrix& l) {
+  // From the last column up, so that the normals still needed are not overwritten.
+  for (std::size_t j = row.size(); j-- > 0;) {
+    double sum = mu[j];
+    for (std::size_t k = 0; k <= j; ++k) sum += l(j, k) * row[k];
+    row[j] = sum;
+  }
+}
+
 }  // namespace
 
 MultivariateNormal::MultivariateNormal(std::vector<Expression> mean,
@@ -33,9 +43,12 @@ MultivariateNormal::MultivariateNormal(std::vector<Expression> mean,
                     "one for each mean");
     covariance_.insert(covariance_.end(), row.begin(), row.end());
   }
-  const bool constant = std::all_of(covariance_.begin(), covariance_.end(),
-                                    [](const auto& e) { return e.constant(); });
-  if (constant) cholesky({});
+  if (constant_covariance()) cholesky({});
+}
+
+bool MultivariateNormal::constant_covariance() const {
+  return std::all_of(covariance_.begin(), covariance_.end(),
+                     [](const auto& e) { return e.constant(); });
 }
 
 DistributionPtr MultivariateNormal::make(Settings settings, const ParameterSpace& parameters,
@@ -91,16 +104,23 @@ void MultivariateNormal::sample(std::span<const double> point, RandomStream& ran
   detail::check_shape(*this, out);
   const auto mu = mean(point);
   const auto l = cholesky(point);
-  const std::size_t d = dimension();
   random.fill_normal(out.values());
-  for (std::size_t i = 0; i < out.rows(); ++i) {
-    const auto row = out.row(i);
-    // From the last column up, so that the normals still needed are not overwritten.
-    for (std::size_t j = d; j-- > 0;) {
-      double sum = mu[j];
-      for (std::size_t k = 0; k <= j; ++k) sum += l(j, k) * row[k];
-      row[j] = sum;
-    }
+  for (std::size_t i = 0; i < out.rows(); ++i) correlate(out.row(i), mu, l);
+}
+
+void MultivariateNormal::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  const std::size_t rows = out.rows(), d = dimension();
+  Matrix columns(d, rows);
+  for (std::size_t j = 0; j < d; ++j) mean_[j].each(points, columns.row(j));
+  const bool constant = constant_covariance();
+  Matrix l = constant ? cholesky({}) : Matrix();
+  std::vector<double> mu(d);
+  random.fill_normal(out.values());
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < d; ++j) mu[j] = columns(j, i);
+    if (!constant) l = cholesky(points.row(i));
+    correlate(out.row(i), mu, l);
   }
 }
 

@@ -37,6 +37,18 @@ void Normal::sample(std::span<const double> point, RandomStream& random, Matrix&
   for (double& value : out.values()) value = mu + s * value;
 }
 
+void Normal::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  std::vector<double> mu(out.rows()), s(out.rows());
+  mean_.each(points, mu);
+  sigma_.each(points, s);
+  random.fill_normal(out.values());
+  for (std::size_t i = 0; i < out.rows(); ++i) {
+    check_positive("normal", "sigma", s[i]);
+    out(i, 0) = mu[i] + s[i] * out(i, 0);
+  }
+}
+
 void Normal::log_density(std::span<const double> point, MatrixView x, std::span<double> out) const {
   detail::check_shape(*this, x, out);
   const double mu = mean_(point), s = sigma(point);

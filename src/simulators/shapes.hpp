@@ -14,6 +14,11 @@ inline void check_shape(const Distribution& distribution, const Matrix& out) {
                   "the dimension");
 }
 
+inline void check_shape(const Distribution& distribution, MatrixView points, const Matrix& out) {
+  check_shape(distribution, out);
+  check_same_size(distribution.kind(), "points", points.rows(), out.rows(), "one for each row");
+}
+
 inline void check_shape(const Distribution& distribution, MatrixView x, std::span<double> out) {
   check_same_size(distribution.kind(), "a row of x", x.cols(), distribution.dimension(),
                   "the dimension");

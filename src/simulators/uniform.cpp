@@ -33,7 +33,10 @@ DistributionPtr Uniform::make(Settings settings, const ParameterSpace& parameter
 }
 
 Uniform::Range Uniform::range(std::span<const double> point) const {
-  const Range range{low_(point), high_(point)};
+  return checked({low_(point), high_(point)});
+}
+
+Uniform::Range Uniform::checked(Range range) {
   if (!(range.low < range.high) || !std::isfinite(range.high - range.low))
     fail_argument("uniform", "high", fmt::format("{}", range.high),
                   fmt::format("above low, which is {}, by a finite width", range.low));
@@ -45,6 +48,18 @@ void Uniform::sample(std::span<const double> point, RandomStream& random, Matrix
   const auto [low, high] = range(point);
   random.fill_uniform(out.values());
   for (double& value : out.values()) value = low + (high - low) * value;
+}
+
+void Uniform::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
+  detail::check_shape(*this, points, out);
+  std::vector<double> low(out.rows()), high(out.rows());
+  low_.each(points, low);
+  high_.each(points, high);
+  random.fill_uniform(out.values());
+  for (std::size_t i = 0; i < out.rows(); ++i) {
+    const auto range = checked({low[i], high[i]});
+    out(i, 0) = range.low + (range.high - range.low) * out(i, 0);
+  }
 }
 
 void Uniform::log_density(std::span<const double> point, MatrixView x,

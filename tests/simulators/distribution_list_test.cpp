@@ -177,6 +177,39 @@ TEST_P(EveryDistribution, IsTheSameOnAnyNumberOfThreads) {
   set_threads(0);
 }
 
+TEST_P(EveryDistribution, SamplesAtTheSamePointInAllRowsAreSamplesAtThatPoint) {
+  Matrix points(700, 2);
+  for (std::size_t i = 0; i < points.rows(); ++i)
+    std::copy(point.begin(), point.end(), points.row(i).begin());
+  Matrix together(700, distribution->dimension()), each = together;
+  RandomStream one(9, "test"), other(9, "test");
+  distribution->sample(point, one, together);
+  distribution->sample_each(points, other, each);
+  for (std::size_t i = 0; i < together.values().size(); ++i)
+    ASSERT_NEAR(together.values()[i], each.values()[i],
+                1e-14 * (1.0 + std::abs(together.values()[i])));
+  EXPECT_EQ(one.bits(), other.bits());
+  Matrix fewer(3, distribution->dimension());
+  EXPECT_THROW(distribution->sample_each(points, other, fewer), ArgumentError);
+}
+
+// The events at each of two θ in turn follow that θ: false alarm 2e-6.
+TEST_P(EveryDistribution, SamplesAtManyPointsFollowTheirOwn) {
+  if (!distribution->has_cdf()) return;
+  const std::vector<double> theta[] = {{0.7, 0.3}, {-0.4, 0.9}};
+  Matrix points(6000, 2), x(6000, 1);
+  for (std::size_t i = 0; i < points.rows(); ++i)
+    std::copy(theta[i % 2].begin(), theta[i % 2].end(), points.row(i).begin());
+  RandomStream random(10, "test");
+  distribution->sample_each(points, random, x);
+  for (std::size_t k = 0; k < 2; ++k) {
+    std::vector<double> own;
+    for (std::size_t i = k; i < x.rows(); i += 2) own.push_back(x(i, 0));
+    const auto cdf = [&](double v) { return distribution->cdf(theta[k], v); };
+    EXPECT_GT(reference::ks_p_value(own, cdf), reference::false_alarm) << k;
+  }
+}
+
 TEST_P(EveryDistribution, GivesItsOwnSamplesADensity) {
   const auto x = sample(*distribution, point, 5000, 4, "test");
   if (!distribution->has_density()) {

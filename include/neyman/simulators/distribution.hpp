@@ -38,6 +38,13 @@ class Distribution {
   /// @throw ArgumentError where a parameter of the distribution is not allowed at this θ.
   virtual void sample(std::span<const double> point, RandomStream& random, Matrix& out) const = 0;
 
+  /// Draws events into `out`, each at its own θ: row i at row i of `points`. With the same θ in
+  /// all rows the events are those of `sample`, up to rounding. By default `sample` is called for
+  /// each run of equal θ; kinds that can draw many θ at once do.
+  /// @throw ArgumentError where `points` has another number of rows than `out`, and as for
+  ///   `sample`.
+  virtual void sample_each(MatrixView points, RandomStream& random, Matrix& out) const;
+
   virtual bool has_density() const { return false; }
   /// log p(x|θ) of each row of x; −infinity outside the support.
   /// @throw ArgumentError where the density is not known, or a parameter of the distribution is

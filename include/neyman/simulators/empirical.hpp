@@ -26,6 +26,7 @@ class Empirical final : public Distribution {
   std::string kind() const override { return "empirical"; }
   std::size_t dimension() const override { return events_.cols(); }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
+  void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   bool has_cdf() const override { return dimension() == 1; }
   double cdf(std::span<const double> point, double x) const override;
   double quantile(std::span<const double> point, double probability) const override;

@@ -17,6 +17,7 @@ class Exponential final : public Distribution {
   std::string kind() const override { return "exponential"; }
   std::size_t dimension() const override { return 1; }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
+  void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   bool has_density() const override { return true; }
   void log_density(std::span<const double> point, MatrixView x,
                    std::span<double> out) const override;

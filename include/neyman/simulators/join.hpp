@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "neyman/simulators/distribution.hpp"
 
 namespace neyman {
@@ -19,6 +21,7 @@ class Join final : public Distribution {
   std::string kind() const override { return "join"; }
   std::size_t dimension() const override { return dimension_; }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
+  void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   bool has_density() const override;
   void log_density(std::span<const double> point, MatrixView x,
                    std::span<double> out) const override;
@@ -28,6 +31,8 @@ class Join final : public Distribution {
   double quantile(std::span<const double> point, double probability) const override;
 
  private:
+  void draw(Matrix& out, const std::function<void(const Distribution&, Matrix&)>& draw_part) const;
+
   std::vector<DistributionPtr> parts_;
   std::size_t dimension_ = 0;
 };

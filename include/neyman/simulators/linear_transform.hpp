@@ -24,6 +24,7 @@ class LinearTransform final : public Distribution {
   std::string kind() const override { return "linear-transform"; }
   std::size_t dimension() const override { return rows_; }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
+  void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   /// Where z has one and A is square and, if it does not depend on θ, invertible.
   bool has_density() const override { return has_density_; }
   /// @throw ArgumentError where A is singular at this θ.
@@ -39,6 +40,8 @@ class LinearTransform final : public Distribution {
     Matrix matrix;
     double log_determinant = 0.0;  // log |det A|
   };
+  static void apply(const Matrix& z, const Matrix& matrix, std::span<const double> offset,
+                    Matrix& out);
   Matrix matrix(std::span<const double> point) const;
   std::vector<double> offset(std::span<const double> point) const;
   static Inverse invert(const Matrix& matrix);

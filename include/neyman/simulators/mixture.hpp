@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "neyman/simulators/distribution.hpp"
 #include "neyman/simulators/mixture_weights.hpp"
 
@@ -30,6 +32,7 @@ class Mixture final : public Distribution {
   std::string kind() const override { return "mixture"; }
   std::size_t dimension() const override { return components_.front()->dimension(); }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
+  void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   bool has_density() const override;
   void log_density(std::span<const double> point, MatrixView x,
                    std::span<double> out) const override;
@@ -38,6 +41,12 @@ class Mixture final : public Distribution {
   double quantile(std::span<const double> point, double probability) const override;
 
  private:
+  /// Draws the rows of component k, given by their indices.
+  using DrawComponent =
+      std::function<void(std::size_t k, std::span<const std::size_t> rows, Matrix& drawn)>;
+  void draw(MatrixView cumulative, RandomStream& random, Matrix& out,
+            const DrawComponent& draw_component) const;
+
   std::vector<DistributionPtr> components_;
   MixtureWeights weights_;
   std::vector<std::string> names_;

@@ -18,6 +18,7 @@ class MultivariateNormal final : public Distribution {
   std::string kind() const override { return "multivariate-normal"; }
   std::size_t dimension() const override { return mean_.size(); }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
+  void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   bool has_density() const override { return true; }
   void log_density(std::span<const double> point, MatrixView x,
                    std::span<double> out) const override;
@@ -26,6 +27,8 @@ class MultivariateNormal final : public Distribution {
   std::vector<double> mean(std::span<const double> point) const;
   /// Lower triangle L with Σ = L Lᵀ.
   Matrix cholesky(std::span<const double> point) const;
+
+  bool constant_covariance() const;
 
   std::vector<Expression> mean_, covariance_;  // covariance_: row-major
 };

@@ -17,6 +17,7 @@ class Uniform final : public Distribution {
   std::string kind() const override { return "uniform"; }
   std::size_t dimension() const override { return 1; }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
+  void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   bool has_density() const override { return true; }
   void log_density(std::span<const double> point, MatrixView x,
                    std::span<double> out) const override;
@@ -29,6 +30,7 @@ class Uniform final : public Distribution {
     double low, high;
   };
   Range range(std::span<const double> point) const;
+  static Range checked(Range range);
 
   Expression low_, high_;
 };

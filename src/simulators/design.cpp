@@ -1,0 +1,472 @@
+#include "neyman/simulators/design.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <boost/math/special_functions/erf.hpp>
+#include <boost/random/sobol.hpp>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <numbers>
+#include <numeric>
+#include <utility>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/data/reader.hpp"
+#include "simulators/reading.hpp"
+
+namespace neyman {
+
+namespace {
+
+constexpr std::size_t most_grid_points = 10'000'000;
+/// Further away the cumulative distribution is no longer a double of full precision.
+constexpr double most_sigmas = 37.0;
+/// Generators that are tried for each component of a lattice: all of a small one.
+constexpr std::size_t most_generators = 512;
+/// Rows drawn from one stream. Part of what a seed means: do not change.
+constexpr std::size_t draw_block = 2048;
+
+constexpr std::pair<Design::Kind, const char*> kind_names[] = {
+    {Design::Kind::uniform, "uniform"},
+    {Design::Kind::sobol, "sobol"},
+    {Design::Kind::latin_hypercube, "latin-hypercube"},
+    {Design::Kind::grid, "grid"},
+    {Design::Kind::normal, "normal"},
+    {Design::Kind::table, "table"},
+    {Design::Kind::fixed, "fixed"}};
+
+double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
+
+/// The quantile u of a standard normal truncated to [low, high].
+double truncated_quantile(double u, double low, double high) {
+  // In the upper half the complement keeps the precision.
+  if (low > 0.0) return -truncated_quantile(1.0 - u, -high, -low);
+  const double below = normal_cdf(low), above = normal_cdf(high);
+  const double probability = below + u * (above - below);
+  if (probability >= 1.0) return high;
+  return std::clamp(-std::numbers::sqrt2 * boost::math::erfc_inv(2.0 * probability), low, high);
+}
+
+double to_unit(std::uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1.0p-52; }
+
+template <class T>
+void shuffle(std::span<T> values, RandomStream& random) {
+  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
+}
+
+/// All combinations of the values of each parameter; the last varies fastest.
+Matrix grid_rows(const ParameterSpace& parameters, const std::vector<std::size_t>& points) {
+  check_same_size("Design", "points", points.size(), parameters.size(), "one for each parameter");
+  std::size_t count = 1;
+  for (std::size_t p = 0; p < points.size(); ++p) {
+    check_at_least("Design", fmt::format("points[{}]", p), points[p], 1);
+    if (points[p] > most_grid_points / count)
+      fail_argument("Design", "the product of points", fmt::format("{}", fmt::join(points, " * ")),
+                    fmt::format("at most {}", most_grid_points));
+    count *= points[p];
+  }
+  Matrix rows(count, points.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t rest = i;
+    for (std::size_t p = points.size(); p-- > 0; rest /= points[p]) {
+      const auto k = static_cast<double>(rest % points[p]);
+      const double share = points[p] == 1 ? 0.5 : k / static_cast<double>(points[p] - 1);
+      rows(i, p) = share == 1.0
+                       ? parameters[p].high
+                       : parameters[p].low + share * (parameters[p].high - parameters[p].low);
+    }
+  }
+  return rows;
+}
+
+/// One number for each parameter: a list in their order, or a table by name; empty where absent
+/// or where a problem was noted.
+std::vector<double> read_values(Settings& settings, std::string_view key,
+                                const ParameterSpace& parameters, Limits limits) {
+  if (!settings.has(key)) return {};
+  if (settings.is_table(key)) {
+    auto table = settings.table(key);
+    const std::size_t before = settings.problems().size();
+    std::vector<double> out;
+    for (const auto& parameter : parameters) out.push_back(table.number(parameter.name, limits));
+    return settings.problems().size() == before ? out : std::vector<double>{};
+  }
+  auto out = settings.numbers(key, {}, limits);
+  if (out.size() != parameters.size()) {
+    settings.problem(key, fmt::format("has {} values, but must have {}, one for each parameter",
+                                      out.size(), parameters.size()));
+    return {};
+  }
+  return out;
+}
+
+Matrix read_rows(Settings& settings, const ParameterSpace& parameters, const std::string& folder) {
+  if (settings.has("file") == settings.has("rows")) {
+    settings.problem(settings.has("file") ? "rows" : "",
+                     "must have either rows or a file with a column for each parameter");
+    return {};
+  }
+  if (settings.has("rows")) {
+    const auto lists = settings.rows("rows");
+    Matrix out(lists.size(), parameters.size());
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      if (lists[i].size() != parameters.size()) {
+        settings.problem("rows", fmt::format("has {} values in a row, but must have {}, one for "
+                                             "each parameter",
+                                             lists[i].size(), parameters.size()));
+        return {};
+      }
+      std::copy(lists[i].begin(), lists[i].end(), out.row(i).begin());
+    }
+    return out;
+  }
+  const auto file = settings.text("file");
+  try {
+    ReadOptions options;
+    options.features = parameters.names();
+    return read_samples((std::filesystem::path(folder) / file).string(), options).samples.x;
+  } catch (const Error& error) {
+    settings.problem("file", fmt::format("cannot be used: {}", error.what()));
+    return {};
+  }
+}
+
+}  // namespace
+
+struct Design::Lattices {
+  std::mutex mutex;
+  std::map<std::size_t, std::vector<std::size_t>> generators;  // by the number of points
+};
+
+std::vector<std::string> Design::kinds() {
+  std::vector<std::string> out;
+  for (const auto& [kind, name] : kind_names) out.emplace_back(name);
+  return out;
+}
+
+std::string Design::kind() const {
+  for (const auto& [kind, name] : kind_names)
+    if (kind == config_.kind) return name;
+  return {};
+}
+
+Design::Design(ParameterSpace parameters, Config config)
+    : parameters_(std::move(parameters)),
+      config_(std::move(config)),
+      lattices_(std::make_shared<Lattices>()) {
+  check_at_least("Design", "number of parameters", parameters_.size(), 1);
+  if (config_.kind == Kind::grid) rows_ = grid_rows(parameters_, config_.points);
+  if (config_.kind == Kind::table || config_.kind == Kind::fixed) {
+    rows_ = config_.rows;
+    check_at_least("Design", "number of rows", rows_.rows(), 1);
+    if (config_.kind == Kind::fixed) check_same_size("Design", "rows", rows_.rows(), 1, "a point");
+    check_same_size("Design", "a row", rows_.cols(), parameters_.size(), "one for each parameter");
+    for (std::size_t i = 0; i < rows_.rows(); ++i)
+      parameters_.check_inside(fmt::format("Design: row {}", i), rows_.row(i));
+  }
+  if (config_.kind != Kind::normal) return;
+  if (config_.mean.empty())
+    for (const auto& parameter : parameters_)
+      config_.mean.push_back(0.5 * (parameter.low + parameter.high));
+  check_same_size("Design", "mean", config_.mean.size(), parameters_.size(),
+                  "one for each parameter");
+  check_same_size("Design", "sigma", config_.sigma.size(), parameters_.size(),
+                  "one for each parameter");
+  check_finite("Design", "mean", config_.mean);
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    check_positive("Design", fmt::format("sigma[{}]", p), config_.sigma[p]);
+    const auto& range = parameters_[p];
+    const double outside =
+        std::max({0.0, range.low - config_.mean[p], config_.mean[p] - range.high});
+    if (outside > most_sigmas * config_.sigma[p])
+      fail_argument("Design", fmt::format("mean[{}]", p), fmt::format("{}", config_.mean[p]),
+                    fmt::format("within {} sigma of the range [{}, {}] of {}", most_sigmas,
+                                range.low, range.high, range.name));
+  }
+}
+
+Design Design::fixed(ParameterSpace parameters, std::vector<double> point) {
+  const std::size_t size = point.size();
+  return {std::move(parameters), {.kind = Kind::fixed, .rows = Matrix(1, size, std::move(point))}};
+}
+
+Design Design::from(Settings& settings, std::string_view key, const ParameterSpace& parameters,
+                    const std::string& folder) {
+  if (!settings.has(key)) return Design(parameters);
+  const std::size_t before = settings.problems().size();
+  const bool named = settings.is_text(key);  // design = "sobol"
+  auto table = named ? Settings() : settings.table(key);
+  if (settings.problems().size() > before) return Design(parameters);
+  const auto name =
+      named ? settings.choice(key, "uniform", kinds()) : table.choice("kind", "uniform", kinds());
+  Config config;
+  for (const auto& [kind, known] : kind_names)
+    if (name == known) config.kind = kind;
+  const auto need = [&](const char* what) {
+    if (!table.has(what))
+      settings.problem(key, fmt::format("is \"{}\", but must be a table with {} too", name, what));
+  };
+  switch (config.kind) {
+    case Kind::grid:
+      need("points");
+      for (const double points :
+           read_values(table, "points", parameters,
+                       Limits::between(1, static_cast<double>(most_grid_points)))) {
+        if (points != std::floor(points))
+          table.problem("points", fmt::format("has {}, but must have whole numbers", points));
+        config.points.push_back(static_cast<std::size_t>(points));
+      }
+      break;
+    case Kind::normal:
+      need("sigma");
+      config.mean = read_values(table, "mean", parameters, Limits::any());
+      config.sigma = read_values(table, "sigma", parameters, Limits::positive());
+      break;
+    case Kind::table:
+      if (named)
+        need("rows");
+      else
+        config.rows = read_rows(table, parameters, folder);
+      break;
+    case Kind::fixed: {
+      need("point");
+      auto point = read_values(table, "point", parameters, Limits::any());
+      const std::size_t size = point.size();
+      config.rows = Matrix(size == 0 ? 0 : 1, size, std::move(point));
+      break;
+    }
+    default:
+      break;
+  }
+  if (settings.problems().size() > before) return Design(parameters);
+  try {
+    return {parameters, std::move(config)};
+  } catch (const ArgumentError& error) {
+    settings.problem(key, "does not hold: " + error.reason());
+    return Design(parameters);
+  }
+}
+
+double Design::value(std::size_t parameter, double u) const {
+  const double low = parameters_[parameter].low, high = parameters_[parameter].high;
+  if (config_.kind != Kind::normal) return low + u * (high - low);
+  const double mean = config_.mean[parameter], sigma = config_.sigma[parameter];
+  const double z = truncated_quantile(u, (low - mean) / sigma, (high - mean) / sigma);
+  return std::clamp(mean + sigma * z, low, high);
+}
+
+Matrix Design::draw(std::size_t n, std::uint64_t seed, std::string_view purpose) const {
+  if (!rows_.empty()) return draw_rows(n, seed, purpose);
+  if (config_.kind == Kind::sobol) return draw_sobol(n, seed, purpose);
+  if (config_.kind == Kind::latin_hypercube) return draw_latin(n, seed, purpose);
+  Matrix out(n, parameters_.size());
+  parallel_blocks(n, draw_block, [&](Block block) {
+    RandomStream random(seed, purpose, block.index);
+    for (std::size_t i = block.begin; i < block.end; ++i)
+      for (std::size_t p = 0; p < out.cols(); ++p) out(i, p) = value(p, random.uniform());
+  });
+  return out;
+}
+
+Matrix Design::draw_sobol(std::size_t n, std::uint64_t seed, std::string_view purpose) const {
+  const std::size_t d = parameters_.size();
+  if (d > boost::random::default_sobol_table::max_dimension)
+    fail_argument("Design", "number of parameters", fmt::format("{}", d),
+                  fmt::format("at most {} for sobol",
+                              std::size_t{boost::random::default_sobol_table::max_dimension}));
+  RandomStream random(seed, purpose);
+  std::vector<std::uint64_t> shift(d);
+  for (auto& bits : shift) bits = random.bits();
+  Matrix out(n, d);
+  parallel_blocks(n, 16 * draw_block, [&](Block block) {
+    boost::random::sobol sequence(d);
+    // Boost leaves the first point, zero, out.
+    if (block.begin > 0) sequence.seed(block.begin - 1);
+    for (std::size_t i = block.begin; i < block.end; ++i)
+      for (std::size_t p = 0; p < d; ++p)
+        out(i, p) = value(p, to_unit((i == 0 ? 0 : sequence()) ^ shift[p]));
+  });
+  return out;
+}
+
+Matrix Design::draw_latin(std::size_t n, std::uint64_t seed, std::string_view purpose) const {
+  Matrix out(n, parameters_.size());
+  parallel_tasks(parameters_.size(), [&](std::size_t p) {
+    RandomStream random(seed, purpose, p);
+    std::vector<std::uint32_t> part(n);
+    std::iota(part.begin(), part.end(), 0U);
+    shuffle(std::span(part), random);
+    for (std::size_t i = 0; i < n; ++i)
+      out(i, p) = value(p, (part[i] + random.uniform()) / static_cast<double>(n));
+  });
+  return out;
+}
+
+Matrix Design::draw_rows(std::size_t n, std::uint64_t seed, std::string_view purpose) const {
+  const std::size_t d = parameters_.size(), count = rows_.rows();
+  Matrix out(n, d);
+  // The rows in random order decide which of them occur once more; a second shuffle the events.
+  std::vector<std::uint32_t> order(count), chosen(n);
+  if (!single()) {
+    RandomStream random(seed, purpose);
+    std::iota(order.begin(), order.end(), 0U);
+    shuffle(std::span(order), random);
+    for (std::size_t i = 0; i < n; ++i) chosen[i] = order[i % count];
+    shuffle(std::span(chosen), random);
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    std::copy_n(rows_.data() + chosen[i] * d, d, out.data() + i * d);
+  return out;
+}
+
+/// Component by component: each new component is the one with the smallest mean over the points of
+/// Π (1 + 2π² B₂(x_p)), B₂(x) = x² − x + 1/6, the squared error of the worst function (Kuo 2003).
+std::vector<std::size_t> Design::generator(std::size_t count) const {
+  const std::lock_guard lock(lattices_->mutex);
+  auto& found = lattices_->generators[count];
+  if (!found.empty()) return found;
+  std::vector<double> kernel(count), product(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double x = static_cast<double>(i) / static_cast<double>(count);
+    kernel[i] = 1.0 + 2.0 * std::numbers::pi * std::numbers::pi * (x * x - x + 1.0 / 6.0);
+  }
+  product = kernel;
+  found.push_back(1);
+  const std::size_t half = count / 2, step = std::max<std::size_t>(1, half / most_generators);
+  while (found.size() < parameters_.size()) {
+    double least = std::numeric_limits<double>::infinity();
+    std::size_t best = 1;
+    for (std::size_t start = 1; start <= half; start += step) {
+      std::size_t z = start;
+      while (std::gcd(z, count) > 1) ++z;  // the last before count, count − 1, is coprime
+      double sum = 0.0;
+      for (std::size_t i = 0, at = 0; i < count; ++i, at = at + z < count ? at + z : at + z - count)
+        sum += product[i] * kernel[at];
+      if (sum < least) {
+        least = sum;
+        best = z;
+      }
+    }
+    for (std::size_t i = 0, at = 0; i < count;
+         ++i, at = at + best < count ? at + best : at + best - count)
+      product[i] *= kernel[at];
+    found.push_back(best);
+  }
+  return found;
+}
+
+Matrix Design::nodes(std::size_t count, std::uint64_t seed, std::uint64_t block) const {
+  check_at_least("Design::nodes", "count", count, 1);
+  if (!rows_.empty() && rows_.rows() <= count) return rows_;
+  return config_.kind == Kind::table ? table_nodes(count, seed, block)
+                                     : lattice_nodes(count, seed, block);
+}
+
+Matrix Design::lattice_nodes(std::size_t count, std::uint64_t seed, std::uint64_t block) const {
+  const std::size_t d = parameters_.size();
+  const auto z = generator(count);
+  RandomStream random(seed, "design/nodes", block);
+  Matrix unit(count, d);
+  for (std::size_t p = 0; p < d; ++p) {
+    const double shift = random.uniform();
+    for (std::size_t i = 0, at = 0; i < count; ++i, at = (at + z[p]) % count) {
+      const double u = static_cast<double>(at) / static_cast<double>(count) + shift;
+      const double folded = 1.0 - std::abs(2.0 * (u - std::floor(u)) - 1.0);
+      unit(i, p) = std::clamp(folded, 0x1.0p-53, 1.0 - 0x1.0p-53);
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (config_.kind != Kind::grid) {
+      for (std::size_t p = 0; p < d; ++p) unit(i, p) = value(p, unit(i, p));
+      continue;
+    }
+    std::size_t row = 0;
+    for (std::size_t p = 0; p < d; ++p) {
+      const auto points = static_cast<double>(config_.points[p]);
+      row = row * config_.points[p] + static_cast<std::size_t>(unit(i, p) * points);
+    }
+    std::copy_n(rows_.row(row).begin(), d, unit.row(i).begin());
+  }
+  return unit;
+}
+
+Matrix Design::table_nodes(std::size_t count, std::uint64_t seed, std::uint64_t block) const {
+  RandomStream random(seed, "design/nodes", block);
+  std::vector<std::size_t> chosen(count);
+  const double width = static_cast<double>(rows_.rows()) / static_cast<double>(count);
+  for (std::size_t i = 0; i < count; ++i)
+    chosen[i] =
+        std::min(rows_.rows() - 1,
+                 static_cast<std::size_t>((static_cast<double>(i) + random.uniform()) * width));
+  return rows_.take(chosen);
+}
+
+void Design::save(Archive& archive) const {
+  archive.set("kind", kind());
+  archive.set("points", std::vector<std::int64_t>(config_.points.begin(), config_.points.end()));
+  archive.set("mean", config_.mean);
+  archive.set("sigma", config_.sigma);
+  archive.set("rows", config_.rows);
+}
+
+Design::Design(ParameterSpace parameters, const Archive& archive)
+    : Design(std::move(parameters), [&] {
+        Config config;
+        const auto names = kinds();
+        const auto found = std::find(names.begin(), names.end(), archive.text("kind"));
+        if (found == names.end())
+          throw FileError(unknown_name(archive.text("kind"), "a design", names));
+        config.kind = kind_names[found - names.begin()].first;
+        for (const auto points : archive.get<std::vector<std::int64_t>>("points"))
+          config.points.push_back(static_cast<std::size_t>(points));
+        config.mean = archive.numbers("mean");
+        config.sigma = archive.numbers("sigma");
+        config.rows = archive.get<Matrix>("rows");
+        return config;
+      }()) {}
+
+Samples simulate(const Distribution& distribution, const ParameterSpace& parameters,
+                 const Design& design, std::size_t n, std::uint64_t seed,
+                 std::string_view purpose) {
+  if (design.parameters() != parameters)
+    throw ArgumentError("simulate: design is of other parameters, but must be of the given ones");
+  Samples out;
+  const std::size_t d = distribution.dimension();
+  out.feature_names = default_feature_names(d);
+  out.parameter_names = parameters.names();
+  out.theta = design.draw(n, seed, fmt::format("{}/theta", purpose));
+  out.x = Matrix(n, d);
+  parallel_blocks(n, draw_block, [&](Block block) {
+    RandomStream random(seed, purpose, block.index);
+    Matrix drawn(block.size(), d);
+    const auto theta = out.theta.rows(block.begin, block.end);
+    try {
+      distribution.sample_each(theta, random, drawn);
+    } catch (const ArgumentError&) {
+      // Once more, one at a time, to find the θ that is to blame.
+      Matrix one(1, d);
+      for (std::size_t i = 0; i < theta.rows(); ++i) {
+        try {
+          distribution.sample(theta.row(i), random, one);
+        } catch (const ArgumentError& error) {
+          std::vector<std::size_t> all(parameters.size());
+          std::iota(all.begin(), all.end(), std::size_t{0});
+          throw ArgumentError(fmt::format("{} (at {})", error.what(),
+                                          detail::describe_point(parameters, theta.row(i), all)));
+        }
+      }
+      throw;
+    }
+    std::copy(drawn.values().begin(), drawn.values().end(), out.x.data() + block.begin * d);
+  });
+  return out;
+}
+
+}  // namespace neyman
