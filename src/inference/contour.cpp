@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "neyman/core/check.hpp"
@@ -34,7 +35,10 @@ struct Edge {
   Node to() const {
     return upwards ? Node{from.first, from.second + 1} : Node{from.first + 1, from.second};
   }
-  auto operator<=>(const Edge&) const = default;
+  bool operator==(const Edge&) const = default;
+  bool operator<(const Edge& other) const {
+    return std::tie(from, upwards) < std::tie(other.from, other.upwards);
+  }
 };
 using Nodes = std::map<Node, Profile::Value>;
 
