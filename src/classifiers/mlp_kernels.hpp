@@ -81,6 +81,16 @@ struct AdamStep {
   float l2;            ///< added to the gradient: l2 · p
 };
 
+/// A matrix by rows, `stride` floats apart.
+struct Dense {
+  const float* data;
+  std::size_t stride;
+};
+struct DenseOut {
+  float* data;
+  std::size_t stride;
+};
+
 struct Kernels {
   const char* name;
   /// Adds ∂(scale · Σ w·loss)/∂parameters to `gradient` (unless null); returns Σ w·loss.
@@ -98,6 +108,20 @@ struct Kernels {
                          const Inputs&, double* gradient, float* scratch);
   void (*tanh)(const float* x, float* y, std::size_t count);  ///< count a multiple of 16
   void (*exp)(const float* x, float* y, std::size_t count);
+
+  // Parts for networks of other forms: matrices by rows, whose numbers of rows and columns are
+  // multiples of `unit` (depth and inputs may be any).
+  /// C = A B + bias (unless null).
+  void (*multiply)(const Dense& a, std::size_t depth, const Dense& b, const float* bias,
+                   const DenseOut& c, std::size_t rows, std::size_t columns);
+  /// G += Aᵀ D: inputs × columns, summed over rows.
+  void (*add_outer)(const Dense& a, std::size_t inputs, const Dense& d, const DenseOut& g,
+                    std::size_t rows, std::size_t columns);
+  /// Values become z σ(z), and `derivative`, unless null, its derivative; count a multiple of 16.
+  void (*silu)(float* values, float* derivative, std::size_t count);
+  /// Each row h becomes exp(h) / Σ exp(h); log Σ exp(h) goes to `log_sums`. Columns a multiple
+  /// of 16.
+  void (*softmax)(const DenseOut& h, std::size_t rows, std::size_t columns, float* log_sums);
 };
 
 /// Standardised inputs are moved into ±this, so that no later step can overflow.

@@ -877,6 +877,48 @@ void all_exp(const float* x, float* y, std::size_t count) {
   for (std::size_t i = 0; i < count; i += lanes) store(y + i, exponential(load<Vector>(x + i)));
 }
 
+void multiply(const Dense& a, std::size_t depth, const Dense& b, const float* bias,
+              const DenseOut& c, std::size_t rows, std::size_t columns) {
+  for (std::size_t p = 0; p < panel_count(columns); ++p) {
+    const Panel at = panel(columns, p);
+    product({a.data, a.stride, rows, depth, b.data + at.begin, b.stride,
+             bias ? bias + at.begin : nullptr, c.data + at.begin, c.stride, Finish::plain, nullptr,
+             nullptr, nullptr},
+            at.width);
+  }
+}
+
+void add_outer(const Dense& a, std::size_t inputs, const Dense& d, const DenseOut& g,
+               std::size_t rows, std::size_t columns) {
+  for (std::size_t p = 0; p < panel_count(columns); ++p) {
+    const Panel at = panel(columns, p);
+    outer({a.data, a.stride, rows, inputs, d.data + at.begin, d.stride, g.data + at.begin, g.stride,
+           nullptr},
+          at.width);
+  }
+}
+
+void softmax(const DenseOut& h, std::size_t rows, std::size_t columns, float* log_sums) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    float* row = h.data + r * h.stride;
+    Vector most = load<Vector>(row);
+    for (std::size_t c = lanes; c < columns; c += lanes) most = larger(most, load<Vector>(row + c));
+    float top = most[0];
+    for (std::size_t i = 1; i < lanes; ++i) top = most[i] > top ? most[i] : top;
+    Vector sums{};
+    for (std::size_t c = 0; c < columns; c += lanes) {
+      const Vector e = exponential(load<Vector>(row + c) - top);
+      sums += e;
+      store(row + c, e);
+    }
+    float sum = 0.0f;
+    for (std::size_t i = 0; i < lanes; ++i) sum += sums[i];
+    const float scale = 1.0f / sum;
+    for (std::size_t c = 0; c < columns; c += lanes) store(row + c, load<Vector>(row + c) * scale);
+    log_sums[r] = top + __builtin_logf(sum);
+  }
+}
+
 }  // namespace
 
 #define NEYMAN_TEXT_(x) #x
@@ -891,6 +933,10 @@ extern const Kernels NEYMAN_JOIN(kernels_, NEYMAN_KERNELS_ISA) = {NEYMAN_TEXT(NE
                                                                   score,
                                                                   input_gradient,
                                                                   all_tanh,
-                                                                  all_exp};
+                                                                  all_exp,
+                                                                  multiply,
+                                                                  add_outer,
+                                                                  apply_silu,
+                                                                  softmax};
 
 }  // namespace neyman::mlp

@@ -22,6 +22,7 @@ class Buffer {
   float* data() { return data_.get(); }
   const float* data() const { return data_.get(); }
   float& operator[](std::size_t i) { return data_[i]; }
+  float operator[](std::size_t i) const { return data_[i]; }
 
  private:
   struct Free {

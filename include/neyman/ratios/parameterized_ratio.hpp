@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neyman/core/archive.hpp"
+#include "neyman/core/matrix.hpp"
+#include "neyman/core/parameters.hpp"
+#include "neyman/ratios/ratio.hpp"
+
+namespace neyman {
+
+/// log r summed over one dataset, as a function of θ: ℓ(θ) = Σ_i u_i log r(x_i; θ) up to a
+/// constant that does not depend on θ. It keeps what it needs of the events.
+class SummedRatio {
+ public:
+  virtual ~SummedRatio() = default;
+  /// ℓ(θ), and ∂ℓ/∂θ where `gradient` is not empty.
+  virtual double operator()(std::span<const double> point, std::span<double> gradient) const = 0;
+  /// Whether `gradient` may be asked for.
+  virtual bool differentiable() const = 0;
+  /// The covariance of ∂ℓ/∂θ at θ from finite simulation (training or calibration events);
+  /// zero where it is not known.
+  virtual Matrix simulation_gradient_covariance(std::span<const double> point) const = 0;
+};
+
+/// A learned ratio whose numerator is any θ within the ranges of the parameters: one model for
+/// all θ. What the denominator is does not matter to a likelihood; `log_ratios` takes two θ.
+class ParameterizedRatio : public Ratio {
+ public:
+  explicit ParameterizedRatio(ParameterSpace parameters) : parameters_(std::move(parameters)) {}
+
+  const ParameterSpace& parameters() const { return parameters_; }
+  virtual std::size_t features() const = 0;
+  /// The likelihood of a dataset. `event_weights`: one an event, or empty: all 1. The ratio must
+  /// outlive it.
+  virtual std::unique_ptr<SummedRatio> over(MatrixView x,
+                                            std::span<const double> event_weights = {}) const = 0;
+  virtual void save(Archive& archive) const = 0;
+
+ protected:
+  ParameterSpace parameters_;
+};
+
+}  // namespace neyman

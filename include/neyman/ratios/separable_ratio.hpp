@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neyman/core/polynomial_basis.hpp"
+#include "neyman/core/progress.hpp"
+#include "neyman/core/settings.hpp"
+#include "neyman/data/samples.hpp"
+#include "neyman/ratios/parameterized_ratio.hpp"
+#include "neyman/simulators/design.hpp"
+
+namespace neyman {
+
+/// A parameterised ratio whose logarithm is a sum of products of functions of x and of θ,
+///
+///   log r(x; θ, θ1) = h(x, θ) − c(θ) − h(x, θ1) + c(θ1),   h(x, θ) = Σ_k f_k(x) P_k(θ),
+///
+/// with P_k the polynomials of PolynomialBasis and f_k(x) = Σ_j φ_j(x) A_jk, where the φ_j are the
+/// last hidden layer of a network, the inputs themselves, and 1. Once f(x) is summed over a
+/// dataset, its likelihood at any θ costs no pass over the events.
+///
+/// The events are drawn at θ ~ π (the design). Three steps, with cross-fitting over folds: each
+/// fold's network is trained on the other folds, and all that follows uses the fold itself.
+///
+/// 1. Training: the classifier tells which θ an event came from, out of all of the design,
+///      loss = −h(x_i, θ_i) + log ∫ π(θ) exp h(x_i, θ) dθ,
+///    the integral over a randomly shifted lattice of `nodes` points, another for each batch.
+///    Compared with telling (x_i, θ_i) from (x_i, one other θ), all θ at once leave a fraction
+///    of the noise. Adam trains network and A together, after A's linear part is fitted.
+/// 2. Calibration: A is fitted again, to all held-out events at once, by Newton's method on the
+///    same loss with normal priors whose widths the marginal likelihood chooses, one for each
+///    degree in θ and each kind of φ, so that terms that are not needed vanish (MacKay 1992).
+/// 3. Normalisation: c(θ) = log mean_i exp(h(x_i, θ)) / ∫ π exp h(x_i, ·), over the same
+///    held-out events, makes exp(h − c) a density at every θ; c is kept as a polynomial in θ.
+///
+/// The uncertainty from finite simulation is that of steps 2 and 3: the influence of each of some
+/// 50 groups of events on A and c, to first order. What the features φ themselves lose is not in
+/// it.
+///
+/// Known weaknesses: log r must be near a polynomial of the degree in θ over the ranges for each
+/// x. Where single events tell θ to much less than the ranges (below a hundredth of their volume),
+/// the lattice sees too few nodes in each event's region: `resolution()` is then low, and the
+/// ranges should be narrowed or `nodes` raised.
+class SeparableRatio final : public ParameterizedRatio {
+ public:
+  struct Config {
+    std::vector<std::size_t> hidden = {32, 32};  ///< widths; multiples of 16 (rounded up); {}: none
+    std::size_t degree = 0;   ///< in θ; 0: 4 for one or two parameters, 3 to four, else 2
+    std::size_t nodes = 144;  ///< of the lattice over θ; rounded up to a multiple of 16
+    std::size_t folds = 2;    ///< each event trains in all folds but one, which it calibrates
+    std::size_t epochs = 0;   ///< passes over the data; 0: 1.5·10^6 events in all, 3 to 60 passes
+    std::size_t batch_size = 0;   ///< rows a step; 0: 1/200 of the events, between 64 and 1024
+    double learning_rate = 3e-3;  ///< the highest of a cosine with a short rise
+    bool normalise = true;        ///< step 3
+    std::uint64_t seed = 0;
+
+    /// Reads the keys of a [classifier] table, which have these fields' names.
+    static Config from(Settings settings);
+  };
+
+  /// Trains on events with θ drawn from the design.
+  /// @throw ArgumentError where the events have no θ, sizes disagree, a value is not finite, a
+  ///   weight is negative, there are fewer than 20 events a fold, or the design is one point.
+  SeparableRatio(const Samples& events, const Design& design, const Config& config,
+                 Progress* progress = nullptr);
+  /// What `save` wrote.
+  SeparableRatio(const Archive& archive, ParameterSpace parameters);
+  ~SeparableRatio() override;
+
+  std::string kind() const override { return "separable"; }
+  std::size_t features() const override;
+  LogRatios log_ratios(MatrixView x, std::span<const double> numerator,
+                       std::span<const double> denominator) const override;
+  std::unique_ptr<SummedRatio> over(MatrixView x,
+                                    std::span<const double> event_weights = {}) const override;
+  /// Events with a feature outside the range of the training events.
+  std::size_t count_outside(MatrixView x) const override;
+  void save(Archive& archive) const override;
+
+  /// The effective number of lattice nodes in an event's region, averaged over events: below 5,
+  /// the lattice is too coarse.
+  double resolution() const;
+  /// How many of the coefficients the events determine, and how many there are, of all folds.
+  double effective_coefficients() const;
+  std::size_t coefficients() const;
+
+  struct Fold;
+
+ private:
+  PolynomialBasis basis_, normaliser_;
+  std::vector<double> low_, high_;  // of each feature over the training events
+  std::vector<std::unique_ptr<Fold>> folds_;
+};
+
+}  // namespace neyman

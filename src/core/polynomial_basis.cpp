@@ -1,0 +1,120 @@
+#include "neyman/core/polynomial_basis.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "neyman/core/check.hpp"
+
+namespace neyman {
+
+namespace {
+
+constexpr std::size_t highest_degree = 30;
+
+/// All ways to share out `left` among the parameters from `at` on, the first taking most first.
+void share_out(std::size_t at, std::size_t left, std::vector<std::size_t>& powers,
+               std::vector<std::vector<std::size_t>>& out) {
+  if (at + 1 == powers.size()) {
+    powers[at] = left;
+    out.push_back(powers);
+    return;
+  }
+  for (std::size_t taken = left + 1; taken-- > 0;) {
+    powers[at] = taken;
+    share_out(at + 1, left - taken, powers, out);
+  }
+}
+
+}  // namespace
+
+PolynomialBasis::PolynomialBasis(const ParameterSpace& parameters, std::size_t degree)
+    : degree_(degree) {
+  check_at_least("PolynomialBasis", "parameters.size()", parameters.size(), 1);
+  check_in_range("PolynomialBasis", "degree", static_cast<double>(degree), 1.0, highest_degree);
+  for (const auto& parameter : parameters) {
+    low_.push_back(parameter.low);
+    scale_.push_back(2.0 / (parameter.high - parameter.low));
+  }
+  // n L_n = (2n − 1) u L_{n−1} − (n − 1) L_{n−2}, with the norms √(2n + 1) inside.
+  for (std::size_t k = 0; k <= degree; ++k) {
+    const auto n = static_cast<double>(k);
+    const double norm = std::sqrt(2.0 * n + 1.0);
+    recurrence_.push_back({norm, k < 1 ? 0.0 : (2 * n - 1) / n * norm / std::sqrt(2 * n - 1),
+                           k < 2 ? 0.0 : (n - 1) / n * norm / std::sqrt(2 * n - 3)});
+  }
+  std::vector<std::size_t> powers(parameters.size(), 0);
+  for (std::size_t total = 1; total <= degree; ++total) share_out(0, total, powers, powers_);
+  for (const auto& entry : powers_) {
+    std::size_t total = 0;
+    for (const std::size_t power : entry) total += power;
+    degrees_.push_back(total);
+  }
+}
+
+std::size_t PolynomialBasis::count(std::size_t parameters, std::size_t degree) {
+  double product = 1.0;
+  for (std::size_t i = 1; i <= degree; ++i)
+    product *= static_cast<double>(parameters + i) / static_cast<double>(i);
+  return static_cast<std::size_t>(std::llround(product)) - 1;
+}
+
+// tables: for each parameter √(2k+1) L_k, k = 0 … degree, then the same of the derivatives.
+void PolynomialBasis::legendre(std::span<const double> point, std::span<double> tables,
+                               bool derivatives) const {
+  const std::size_t terms = degree_ + 1;
+  for (std::size_t p = 0; p < low_.size(); ++p) {
+    const double u = (point[p] - low_[p]) * scale_[p] - 1.0;
+    double* value = tables.data() + 2 * p * terms;
+    double* slope = value + terms;
+    value[0] = 1.0;
+    value[1] = recurrence_[1].norm * u;
+    for (std::size_t k = 2; k < terms; ++k)
+      value[k] = recurrence_[k].first * u * value[k - 1] - recurrence_[k].second * value[k - 2];
+    if (!derivatives) continue;
+    slope[0] = 0.0;
+    slope[1] = recurrence_[1].norm * scale_[p];
+    for (std::size_t k = 2; k < terms; ++k)
+      slope[k] = recurrence_[k].first * (u * slope[k - 1] + scale_[p] * value[k - 1]) -
+                 recurrence_[k].second * slope[k - 2];
+  }
+}
+
+void PolynomialBasis::values(std::span<const double> point, std::span<double> out) const {
+  values(point, out, {});
+}
+
+void PolynomialBasis::values(std::span<const double> point, std::span<double> out,
+                             std::span<double> derivatives) const {
+  const std::size_t parameters = low_.size(), terms = degree_ + 1;
+  check_same_size("PolynomialBasis::values", "point", point.size(), parameters,
+                  "one for each parameter");
+  check_same_size("PolynomialBasis::values", "out", out.size(), size(), "one for each polynomial");
+  const bool differentiate = !derivatives.empty();
+  if (differentiate)
+    check_same_size("PolynomialBasis::values", "derivatives", derivatives.size(),
+                    size() * parameters, "one for each polynomial and parameter");
+  std::array<double, 2 * 8 * (highest_degree + 1)> few;
+  std::vector<double> many;
+  std::span<double> tables(few);
+  if (2 * parameters * terms > few.size()) {
+    many.resize(2 * parameters * terms);
+    tables = many;
+  }
+  legendre(point, tables, differentiate);
+  for (std::size_t k = 0; k < size(); ++k) {
+    const auto& powers = powers_[k];
+    double product = 1.0;
+    for (std::size_t p = 0; p < parameters; ++p)
+      if (powers[p] > 0) product *= tables[2 * p * terms + powers[p]];
+    out[k] = product;
+    if (!differentiate) continue;
+    for (std::size_t q = 0; q < parameters; ++q) {
+      double slope = powers[q] > 0 ? tables[(2 * q + 1) * terms + powers[q]] : 0.0;
+      for (std::size_t p = 0; p < parameters && slope != 0.0; ++p)
+        if (p != q && powers[p] > 0) slope *= tables[2 * p * terms + powers[p]];
+      derivatives[k * parameters + q] = slope;
+    }
+  }
+}
+
+}  // namespace neyman

@@ -1,0 +1,243 @@
+#include "ratios/separable_features.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/random.hpp"
+
+namespace neyman::separable {
+
+namespace {
+
+/// Quantiles are taken of at most this many events.
+constexpr std::size_t quantile_events = 100000;
+
+double quantile(const std::vector<double>& sorted, double p) {
+  return sorted[static_cast<std::size_t>(p * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+}  // namespace
+
+Whitening::Whitening(MatrixView x, std::span<const double> weights) {
+  const std::size_t features = x.cols(), events = x.rows();
+  const std::size_t step = std::max<std::size_t>(1, events / quantile_events);
+  for (std::size_t f = 0; f < features; ++f) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < events; i += step) values.push_back(x(i, f));
+    std::sort(values.begin(), values.end());
+    const double width = quantile(values, 0.75) - quantile(values, 0.25);
+    const bool heavy = quantile(values, 0.9999) - quantile(values, 0.0001) > 12.0 * width;
+    median_.push_back(quantile(values, 0.5));
+    width_.push_back(heavy && width > 0.0 ? width : 0.0);
+  }
+  struct Sums {
+    double weight = 0.0;
+    Eigen::VectorXd first;
+    Eigen::MatrixXd second;
+  };
+  const auto n = static_cast<Eigen::Index>(features);
+  const Sums none{0.0, Eigen::VectorXd::Zero(n), Eigen::MatrixXd::Zero(n, n)};
+  const Sums sums = reduce_blocks(
+      events, 8192, none,
+      [&](Block block) {
+        Sums part = none;
+        Eigen::VectorXd row(n);
+        for (std::size_t i = block.begin; i < block.end; ++i) {
+          const double w = weights.empty() ? 1.0 : weights[i];
+          // About the median, so that far-off features lose no digits.
+          for (std::size_t f = 0; f < features; ++f)
+            row[static_cast<Eigen::Index>(f)] = compressed(f, x(i, f)) - compressed(f, median_[f]);
+          part.weight += w;
+          part.first += w * row;
+          part.second.selfadjointView<Eigen::Lower>().rankUpdate(row, w);
+        }
+        return part;
+      },
+      [](Sums a, const Sums& b) {
+        a.weight += b.weight;
+        a.first += b.first;
+        a.second += b.second;
+        return a;
+      });
+  const Eigen::VectorXd mean = sums.first / sums.weight;
+  Eigen::MatrixXd covariance = Eigen::MatrixXd(sums.second.selfadjointView<Eigen::Lower>());
+  covariance = covariance / sums.weight - mean * mean.transpose();
+  for (std::size_t f = 0; f < features; ++f)
+    mean_.push_back(mean[static_cast<Eigen::Index>(f)] + compressed(f, median_[f]));
+  // In units of each feature's own spread, so that a small feature is not taken for a constant.
+  Eigen::VectorXd scale(n);
+  for (Eigen::Index f = 0; f < n; ++f)
+    scale[f] = covariance(f, f) > 0.0 ? 1.0 / std::sqrt(covariance(f, f)) : 0.0;
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(
+      Eigen::MatrixXd(scale.asDiagonal() * covariance * scale.asDiagonal()));
+  map_ = Matrix(features, features);
+  for (Eigen::Index r = 0; r < n; ++r) {
+    // A direction without spread carries nothing.
+    const double variance = solver.eigenvalues()[r];
+    const double factor = variance > 1e-9 ? 1.0 / std::sqrt(variance) : 0.0;
+    for (Eigen::Index c = 0; c < n; ++c)
+      map_(static_cast<std::size_t>(r), static_cast<std::size_t>(c)) =
+          factor * solver.eigenvectors()(c, r) * scale[c];
+  }
+}
+
+double Whitening::compressed(std::size_t feature, double value) const {
+  const double width = width_[feature];
+  return width > 0.0 ? std::asinh((value - median_[feature]) / width) : value;
+}
+
+void Whitening::apply(MatrixView x, float* out) const {
+  const std::size_t count = features(), stride = round_up(count, 8);
+  parallel_blocks(x.rows(), 8192, [&](Block block) {
+    std::vector<double> row(count);
+    for (std::size_t i = block.begin; i < block.end; ++i) {
+      for (std::size_t f = 0; f < count; ++f) row[f] = compressed(f, x(i, f)) - mean_[f];
+      float* to = out + i * stride;
+      for (std::size_t r = 0; r < count; ++r) {
+        double sum = 0.0;
+        for (std::size_t f = 0; f < count; ++f) sum += map_(r, f) * row[f];
+        to[r] = static_cast<float>(std::clamp(sum, -1e6, 1e6));
+      }
+      std::fill(to + count, to + stride, 0.0f);
+    }
+  });
+}
+
+void Whitening::save(Archive& archive) const {
+  archive.set("median", median_);
+  archive.set("width", width_);
+  archive.set("mean", mean_);
+  archive.set("map", map_);
+}
+
+void Whitening::load(const Archive& archive) {
+  median_ = archive.numbers("median");
+  width_ = archive.numbers("width");
+  mean_ = archive.numbers("mean");
+  map_ = archive.get<Matrix>("map");
+  const std::size_t n = median_.size();
+  if (width_.size() != n || mean_.size() != n || map_.rows() != n || map_.cols() != n)
+    throw FileError("the whitening of the features has sizes that do not agree");
+}
+
+Features::Features(std::size_t inputs, std::vector<std::size_t> hidden, std::uint64_t seed) {
+  for (auto& width : hidden) width = round_up(width, 16);
+  lay_out(inputs, hidden);
+  RandomStream random(seed, "separable weights");
+  for (const auto& layer : layers_) {
+    const double spread = std::sqrt(2.0 / static_cast<double>(layer.in));
+    for (std::size_t i = 0; i < layer.in * layer.out; ++i)
+      weights_[layer.weights + i] = static_cast<float>(spread * random.normal());
+    // Kinks at different places of the first layer's inputs.
+    if (layer.weights == 0)
+      for (std::size_t i = 0; i < layer.out; ++i)
+        weights_[layer.biases + i] = static_cast<float>(0.5 * random.normal());
+  }
+}
+
+void Features::lay_out(std::size_t inputs, const std::vector<std::size_t>& hidden) {
+  inputs_ = inputs;
+  std::size_t in = inputs, at = 0;
+  for (const std::size_t out : hidden) {
+    layers_.push_back({in, out, at, at + in * out});
+    at += (in + 1) * out;
+    in = out;
+  }
+  weights_.assign(at, 0.0f);
+}
+
+Features::Workspace Features::workspace() const {
+  Workspace work;
+  std::size_t widest = 8;
+  for (const auto& layer : layers_) {
+    work.values.emplace_back(tile * layer.out);
+    work.derivatives.emplace_back(tile * layer.out);
+    widest = std::max({widest, layer.in, layer.out});
+  }
+  work.above = mlp::Buffer(tile * widest);
+  work.below = mlp::Buffer(tile * widest);
+  work.transposed = mlp::Buffer(widest * widest);
+  return work;
+}
+
+void Features::forward(const float* x, std::size_t rows, float* phi, Workspace& work,
+                       bool derivatives) const {
+  const auto& kernels = mlp::kernels();
+  mlp::Dense input{x, input_stride()};
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    const Layer& layer = layers_[l];
+    float* values = work.values[l].data();
+    kernels.multiply(input, layer.in, {weights_.data() + layer.weights, layer.out},
+                     weights_.data() + layer.biases, {values, layer.out}, rows, layer.out);
+    kernels.silu(values, derivatives ? work.derivatives[l].data() : nullptr, rows * layer.out);
+    input = {values, layer.out};
+  }
+  const std::size_t width = stride(), last = hidden();
+  for (std::size_t r = 0; r < rows; ++r) {
+    float* to = phi + r * width;
+    if (last > 0) std::copy_n(input.data + r * last, last, to);
+    std::copy_n(x + r * input_stride(), inputs_, to + last);
+    to[last + inputs_] = 1.0f;
+    std::fill(to + size(), to + width, 0.0f);
+  }
+}
+
+void Features::backward(const float* x, std::size_t rows, Workspace& work, float* gradient) const {
+  const auto& kernels = mlp::kernels();
+  float* above = work.above.data();
+  float* below = work.below.data();
+  for (std::size_t l = layers_.size(); l-- > 0;) {
+    const Layer& layer = layers_[l];
+    const float* slope = work.derivatives[l].data();
+    float* biases = gradient + layer.biases;
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t c = 0; c < layer.out; ++c) {
+        const std::size_t at = r * layer.out + c;
+        above[at] *= slope[at];
+        biases[c] += above[at];
+      }
+    const mlp::Dense input =
+        l == 0 ? mlp::Dense{x, input_stride()} : mlp::Dense{work.values[l - 1].data(), layer.in};
+    kernels.add_outer(input, layer.in, {above, layer.out}, {gradient + layer.weights, layer.out},
+                      rows, layer.out);
+    if (l == 0) break;
+    float* transposed = work.transposed.data();
+    for (std::size_t i = 0; i < layer.in; ++i)
+      for (std::size_t o = 0; o < layer.out; ++o)
+        transposed[o * layer.in + i] = weights_[layer.weights + i * layer.out + o];
+    kernels.multiply({above, layer.out}, layer.out, {transposed, layer.in}, nullptr,
+                     {below, layer.in}, rows, layer.in);
+    std::swap(above, below);
+  }
+}
+
+void Features::save(Archive& archive) const {
+  std::vector<std::int64_t> hidden;
+  for (const auto& layer : layers_) hidden.push_back(static_cast<std::int64_t>(layer.out));
+  archive.set("inputs", inputs_);
+  archive.set("hidden", hidden);
+  archive.set("weights", weights_);
+}
+
+void Features::load(const Archive& archive) {
+  std::vector<std::size_t> hidden;
+  for (const auto width : archive.get<std::vector<std::int64_t>>("hidden")) {
+    if (width < 16 || width % 16 != 0 || width > 65536)
+      throw FileError("a hidden layer of the separable network has a width that is not allowed");
+    hidden.push_back(static_cast<std::size_t>(width));
+  }
+  const auto inputs = archive.integer("inputs");
+  const auto& weights = archive.get<std::vector<float>>("weights");
+  if (inputs < 1 || inputs > 1000000) throw FileError("the separable network has no inputs");
+  layers_.clear();
+  lay_out(static_cast<std::size_t>(inputs), hidden);
+  if (weights.size() != weights_.size())
+    throw FileError("the weights of the separable network do not fit its layers");
+  weights_ = weights;
+}
+
+}  // namespace neyman::separable

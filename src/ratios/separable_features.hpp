@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "classifiers/mlp_kernels.hpp"
+#include "classifiers/mlp_network.hpp"
+#include "neyman/core/archive.hpp"
+#include "neyman/core/matrix.hpp"
+
+namespace neyman::separable {
+
+/// Rows that are carried through features, products and softmax together.
+inline constexpr std::size_t tile = 128;
+
+inline std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+/// Makes the features of events uncorrelated, with mean 0 and variance 1. A feature with heavy
+/// tails (the range of all but 2·10⁻⁴ is above twelve times that of the middle half) is
+/// compressed first, x → asinh((x − median)/width), so that single events do not rule.
+class Whitening {
+ public:
+  Whitening() = default;
+  Whitening(MatrixView x, std::span<const double> weights);
+
+  std::size_t features() const { return median_.size(); }
+  /// Rows of `round_up(features, 8)` floats.
+  void apply(MatrixView x, float* out) const;
+
+  void save(Archive& archive) const;
+  void load(const Archive& archive);
+
+ private:
+  double compressed(std::size_t feature, double value) const;
+
+  std::vector<double> median_, width_;  // width 0: not compressed
+  std::vector<double> mean_;
+  Matrix map_;  // features × features
+};
+
+/// φ(x): the last hidden layer of a network, then the whitened inputs, then 1.
+class Features {
+ public:
+  Features() = default;
+  /// Random weights.
+  Features(std::size_t inputs, std::vector<std::size_t> hidden, std::uint64_t seed);
+
+  std::size_t inputs() const { return inputs_; }
+  std::size_t hidden() const { return layers_.empty() ? 0 : layers_.back().out; }
+  std::size_t size() const { return hidden() + inputs_ + 1; }
+  std::size_t stride() const { return round_up(size(), 8); }
+  std::size_t input_stride() const { return round_up(inputs_, 8); }
+
+  /// Memory for one tile.
+  struct Workspace {
+    std::vector<mlp::Buffer> values, derivatives;  // of each hidden layer
+    mlp::Buffer above, below, transposed;          // of a backward pass
+  };
+  Workspace workspace() const;
+
+  /// φ of `rows` rows (at most a tile, a multiple of 8) of whitened inputs.
+  void forward(const float* x, std::size_t rows, float* phi, Workspace& work,
+               bool derivatives) const;
+
+  /// Weights and biases, one after the other, in one block of memory.
+  std::size_t parameters() const { return weights_.size(); }
+  float* weights() { return weights_.data(); }
+  /// Adds the gradient of a loss; `work.above` holds ∂loss/∂φ of the hidden part (rows × hidden).
+  void backward(const float* x, std::size_t rows, Workspace& work, float* gradient) const;
+
+  void save(Archive& archive) const;
+  void load(const Archive& archive);
+
+ private:
+  struct Layer {
+    std::size_t in, out;          // out a multiple of 16
+    std::size_t weights, biases;  // offsets
+  };
+  void lay_out(std::size_t inputs, const std::vector<std::size_t>& hidden);
+
+  std::size_t inputs_ = 0;
+  std::vector<Layer> layers_;
+  std::vector<float> weights_;
+};
+
+}  // namespace neyman::separable

@@ -1,0 +1,640 @@
+#include "ratios/separable_fit.hpp"
+
+#include <Eigen/Cholesky>
+#include <Eigen/QR>
+#include <algorithm>
+#include <cmath>
+
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/random.hpp"
+
+namespace neyman::separable {
+
+namespace {
+
+using Eigen::Index;
+
+/// Integrals of different batches use different shifts of the lattice.
+constexpr std::size_t node_sets = 64;
+/// Groups of events whose influence on the result is kept.
+constexpr std::size_t influence_groups = 50;
+/// Events from which second derivatives are taken.
+constexpr std::size_t hessian_events = 20000;
+
+/// Blocks of events, enough of them to make groups of.
+std::size_t block_size(std::size_t events) {
+  return std::clamp<std::size_t>(round_up(events / 100, 8), 8, 4096);
+}
+
+double sum(const std::vector<double>& values) {
+  double total = 0.0;
+  for (const double value : values) total += value;
+  return total;
+}
+
+}  // namespace
+
+NodeSets::NodeSets(const Design& design, const PolynomialBasis& basis, std::size_t count,
+                   std::uint64_t seed) {
+  const std::size_t terms = basis.size(), stride = round_up(terms, 8);
+  const bool whole = !design.rows().empty() && design.rows().rows() <= count;
+  std::vector<double> values(terms);
+  for (std::size_t s = 0; s < (whole ? 1 : node_sets); ++s) {
+    const Matrix theta = design.nodes(count, seed, s);
+    columns_ = round_up(std::max(count, theta.rows()), 16);
+    Set set{theta.rows(), mlp::Buffer(columns_ * stride), mlp::Buffer(terms * columns_),
+            mlp::Buffer(columns_)};
+    for (std::size_t j = 0; j < columns_; ++j) {
+      set.bias[j] = j < theta.rows() ? 0.0f : -1e30f;
+      if (j >= theta.rows()) continue;
+      basis.values(theta.row(j), values);
+      for (std::size_t k = 0; k < terms; ++k) {
+        set.by_node[j * stride + k] = static_cast<float>(values[k]);
+        set.by_term[k * columns_ + j] = static_cast<float>(values[k]);
+      }
+    }
+    sets_.push_back(std::move(set));
+  }
+}
+
+TilePass::TilePass(const Features& the_features, const PolynomialBasis& the_basis,
+                   std::size_t the_columns)
+    : features(the_features),
+      basis(the_basis),
+      columns(the_columns),
+      term_stride(round_up(the_basis.size(), 8)),
+      work(the_features.workspace()),
+      x(tile * the_features.input_stride()),
+      phi(tile * the_features.stride()),
+      f(tile * term_stride),
+      posterior(tile * columns),
+      mean(tile * term_stride),
+      residual(tile * term_stride),
+      log_integrals(tile),
+      weights(tile) {}
+
+double TilePass::run(const EventRows& events, std::size_t begin, std::size_t count,
+                     const Coefficients& coefficients, const NodeSets::Set& nodes,
+                     bool derivatives) {
+  const auto& kernels = mlp::kernels();
+  const std::size_t terms = basis.size();
+  rows = round_up(count, 8);
+  std::copy_n(events.x + begin * events.x_stride, count * events.x_stride, x.data());
+  std::fill(x.data() + count * events.x_stride, x.data() + rows * events.x_stride, 0.0f);
+  features.forward(x.data(), rows, phi.data(), work, derivatives);
+  kernels.multiply({phi.data(), features.stride()}, features.size(),
+                   {coefficients.data(), term_stride}, nullptr, {f.data(), term_stride}, rows,
+                   term_stride);
+  kernels.multiply({f.data(), term_stride}, terms, {nodes.by_term.data(), columns},
+                   nodes.bias.data(), {posterior.data(), columns}, rows, columns);
+  kernels.softmax({posterior.data(), columns}, rows, columns, log_integrals.data());
+  kernels.multiply({posterior.data(), columns}, columns, {nodes.by_node.data(), term_stride},
+                   nullptr, {mean.data(), term_stride}, rows, term_stride);
+  const auto log_nodes = static_cast<float>(std::log(static_cast<double>(nodes.nodes)));
+  double loss = 0.0;
+  std::vector<double> own(terms);
+  for (std::size_t r = 0; r < rows; ++r) {
+    log_integrals[r] -= log_nodes;
+    float* out = residual.data() + r * term_stride;
+    if (r >= count) {
+      weights[r] = 0.0f;
+      std::fill(out, out + term_stride, 0.0f);
+      continue;
+    }
+    const double w = events.weights[begin + r];
+    weights[r] = static_cast<float>(w);
+    basis.values(events.theta.row(begin + r), own);
+    double h = 0.0;
+    for (std::size_t k = 0; k < terms; ++k) {
+      const auto value = static_cast<float>(own[k]);
+      h += own[k] * static_cast<double>(f[r * term_stride + k]);
+      out[k] = weights[r] * (mean[r * term_stride + k] - value);
+    }
+    std::fill(out + terms, out + term_stride, 0.0f);
+    loss += w * (static_cast<double>(log_integrals[r]) - h);
+  }
+  return loss;
+}
+
+// --- step 1 -------------------------------------------------------------------------------------
+
+namespace {
+
+/// Adam on one block of memory.
+struct Moments {
+  std::vector<float> first, second;
+  explicit Moments(std::size_t size) : first(size, 0.0f), second(size, 0.0f) {}
+
+  void step(float* values, std::vector<float>& gradient, double rate, std::size_t t) {
+    const auto a = static_cast<float>(rate / (1.0 - std::pow(0.9, static_cast<double>(t))));
+    const auto b = static_cast<float>(1.0 / (1.0 - std::pow(0.999, static_cast<double>(t))));
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      const float g = gradient[i];
+      first[i] = 0.9f * first[i] + 0.1f * g;
+      second[i] = 0.999f * second[i] + 0.001f * g * g;
+      values[i] -= a * first[i] / (std::sqrt(second[i] * b) + 1e-8f);
+      gradient[i] = 0.0f;
+    }
+  }
+};
+
+/// A rise over a tenth of the steps, then half a cosine down to nothing.
+double scheduled(double part) {
+  const double pi = 3.14159265358979323846;
+  return std::min(1.0, part / 0.1) * 0.5 * (1.0 + std::cos(pi * part));
+}
+
+/// ∂loss/∂φ of the hidden part, from the residuals and A.
+void hidden_gradient(TilePass& pass, const Coefficients& coefficients, float* transposed) {
+  const std::size_t hidden = pass.features.hidden(), terms = pass.basis.size();
+  for (std::size_t j = 0; j < hidden; ++j)
+    for (std::size_t k = 0; k < terms; ++k)
+      transposed[k * hidden + j] = coefficients[j * pass.term_stride + k];
+  mlp::kernels().multiply({pass.residual.data(), pass.term_stride}, terms, {transposed, hidden},
+                          nullptr, {pass.work.above.data(), hidden}, pass.rows, hidden);
+}
+
+}  // namespace
+
+void train(Features& features, Coefficients& coefficients, const PolynomialBasis& basis,
+           const EventRows& events, const NodeSets& nodes, const TrainingOptions& options,
+           Progress* progress) {
+  const std::size_t n = events.size(), batch = std::min(options.batch_size, n);
+  const std::size_t batches = n / batch, steps = options.epochs * batches;
+  TilePass pass(features, basis, nodes.columns());
+  const std::size_t inputs = features.input_stride(), stride = pass.term_stride;
+  Moments weight_moments(features.parameters()), coefficient_moments(coefficients.size());
+  std::vector<float> weight_gradient(features.parameters(), 0.0f);
+  std::vector<float> coefficient_gradient(coefficients.size(), 0.0f);
+  mlp::Buffer transposed(round_up(basis.size() * features.hidden(), 16));
+  // A tile's events, gathered from anywhere.
+  std::vector<float> x(tile * inputs);
+  Matrix theta(tile, basis.size() == 0 ? 0 : events.theta.cols());
+  EventRows gathered{x.data(), inputs, theta, std::vector<double>(tile)};
+  const double scale = static_cast<double>(n) / sum(events.weights) / static_cast<double>(batch);
+  std::vector<std::uint32_t> order(n);
+  std::size_t step = 0;
+  for (std::size_t epoch = 0; epoch < options.epochs; ++epoch) {
+    mlp::random_order(order, options.seed, epoch);
+    for (std::size_t b = 0; b < batches; ++b, ++step) {
+      for (std::size_t begin = 0; begin < batch; begin += tile) {
+        const std::size_t count = std::min(tile, batch - begin);
+        for (std::size_t r = 0; r < count; ++r) {
+          const std::size_t i = order[b * batch + begin + r];
+          std::copy_n(events.x + i * events.x_stride, inputs, x.data() + r * inputs);
+          std::copy_n(events.theta.row(i).data(), theta.cols(), theta.row(r).data());
+          gathered.weights[r] = events.weights[i] * scale;
+        }
+        pass.run(gathered, 0, count, coefficients, nodes[step], true);
+        mlp::kernels().add_outer({pass.phi.data(), features.stride()}, features.size(),
+                                 {pass.residual.data(), stride},
+                                 {coefficient_gradient.data(), stride}, pass.rows, stride);
+        hidden_gradient(pass, coefficients, transposed.data());
+        features.backward(pass.x.data(), pass.rows, pass.work, weight_gradient.data());
+      }
+      const double rate =
+          options.learning_rate * scheduled(static_cast<double>(step) / static_cast<double>(steps));
+      weight_moments.step(features.weights(), weight_gradient, rate, step + 1);
+      coefficient_moments.step(coefficients.data(), coefficient_gradient, rate, step + 1);
+    }
+    check_stop();
+    if (progress) progress->advance();
+  }
+}
+
+// --- step 2 -------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr int most_iterations = 12;
+
+/// Loss and gradient over all events, by groups.
+struct Slope {
+  double loss = 0.0;
+  Eigen::MatrixXd by_group;  // coefficients × groups
+  Eigen::VectorXd total() const { return by_group.rowwise().sum(); }
+};
+
+/// The fit of A by Newton's method. Coefficients are numbered j · terms + k.
+class Newton {
+ public:
+  Newton(const Features& features, const PolynomialBasis& basis, const EventRows& events,
+         const NodeSets& nodes, bool evidence)
+      : features_(features),
+        basis_(basis),
+        events_(events),
+        nodes_(nodes),
+        evidence_(evidence),
+        size_(features.size() * basis.size()),
+        stride_(round_up(basis.size(), 8)),
+        precision_(groups(), 1e-3) {}
+
+  /// Where the precisions of the priors are known from fewer events.
+  void start_from(std::vector<double> precision) { precision_ = std::move(precision); }
+  const std::vector<double>& precision() const { return precision_; }
+
+  CoefficientFit fit(const Coefficients& start) {
+    Eigen::VectorXd w = to_vector(start);
+    Slope slope = gradient(w);
+    CoefficientFit result;
+    for (int iteration = 0; iteration < most_iterations; ++iteration) {
+      if (iteration == 0 || iteration == 2 || iteration == 6) hessian_ = hessian(w);
+      solve();
+      if (evidence_ && iteration > 0 && iteration < 6) choose_precisions(w);
+      const Eigen::VectorXd g = slope.total() + prior().cwiseProduct(w);
+      Eigen::VectorXd step = -solver_.solve(g);
+      const double expected = -0.5 * g.dot(step);
+      // Half a unit of log-likelihood is one standard deviation of one coefficient.
+      if (iteration > 1 && expected < 0.01) {
+        result.converged = true;
+        break;
+      }
+      const double before = objective(slope, w);
+      for (int halving = 0;; ++halving) {
+        const Eigen::VectorXd next = w + step;
+        Slope there = gradient(next);
+        if (objective(there, next) < before + 1e-6 * std::abs(before) || halving == 6) {
+          w = next;
+          slope = std::move(there);
+          break;
+        }
+        step *= 0.5;
+      }
+    }
+    result.coefficients = to_coefficients(w);
+    result.resolution = resolution_;
+    result.effective = effective();
+    result.influence = influence(slope);
+    return result;
+  }
+
+ private:
+  std::size_t terms() const { return basis_.size(); }
+  /// A prior's width is shared by the terms of one degree and one kind of φ.
+  std::size_t groups() const { return 2 * basis_.degree(); }
+  std::size_t group(std::size_t coefficient) const {
+    const std::size_t j = coefficient / terms(), k = coefficient % terms();
+    return (j < features_.hidden() ? basis_.degree() : 0) + basis_.degree(k) - 1;
+  }
+  Eigen::VectorXd prior() const {
+    Eigen::VectorXd out(static_cast<Index>(size_));
+    for (std::size_t i = 0; i < size_; ++i) out[static_cast<Index>(i)] = precision_[group(i)];
+    return out;
+  }
+  double objective(const Slope& slope, const Eigen::VectorXd& w) const {
+    return slope.loss + 0.5 * prior().dot(w.cwiseProduct(w));
+  }
+
+  Eigen::VectorXd to_vector(const Coefficients& a) const {
+    Eigen::VectorXd w(static_cast<Index>(size_));
+    for (std::size_t i = 0; i < size_; ++i)
+      w[static_cast<Index>(i)] = static_cast<double>(a[i / terms() * stride_ + i % terms()]);
+    return w;
+  }
+  Coefficients to_coefficients(const Eigen::VectorXd& w) const {
+    Coefficients a(features_.size() * stride_, 0.0f);
+    for (std::size_t i = 0; i < size_; ++i)
+      a[i / terms() * stride_ + i % terms()] = static_cast<float>(w[static_cast<Index>(i)]);
+    return a;
+  }
+
+  Slope gradient(const Eigen::VectorXd& w) const {
+    const Coefficients a = to_coefficients(w);
+    const std::size_t n = events_.size(), block = block_size(n);
+    struct Part {
+      double loss = 0.0;
+      std::vector<float> gradient;
+    };
+    std::vector<Part> parts((n + block - 1) / block);
+    parallel_blocks(n, block, [&](Block at) {
+      TilePass pass(features_, basis_, nodes_.columns());
+      Part& part = parts[at.index];
+      part.gradient.assign(features_.size() * stride_, 0.0f);
+      for (std::size_t begin = at.begin; begin < at.end; begin += tile) {
+        part.loss +=
+            pass.run(events_, begin, std::min(tile, at.end - begin), a, nodes_[at.index], false);
+        mlp::kernels().add_outer({pass.phi.data(), features_.stride()}, features_.size(),
+                                 {pass.residual.data(), stride_}, {part.gradient.data(), stride_},
+                                 pass.rows, stride_);
+      }
+    });
+    Slope slope;
+    slope.by_group = Eigen::MatrixXd::Zero(static_cast<Index>(size_), influence_groups);
+    for (std::size_t b = 0; b < parts.size(); ++b) {
+      slope.loss += parts[b].loss;
+      for (std::size_t i = 0; i < size_; ++i)
+        slope.by_group(static_cast<Index>(i), static_cast<Index>(b % influence_groups)) +=
+            static_cast<double>(parts[b].gradient[i / terms() * stride_ + i % terms()]);
+    }
+    return slope;
+  }
+
+  /// Σ w / Σ_j p_j²: the effective number of nodes in the posterior of each event.
+  static double resolution(const TilePass& pass) {
+    double total = 0.0;
+    for (std::size_t r = 0; r < pass.rows; ++r) {
+      const float* p = pass.posterior.data() + r * pass.columns;
+      float squares = 0.0f;
+      for (std::size_t j = 0; j < pass.columns; ++j) squares += p[j] * p[j];
+      total += static_cast<double>(pass.weights[r] / squares);
+    }
+    return total;
+  }
+
+  /// Σ_i w_i φφᵀ ⊗ Cov_i(P), from some of the events, scaled to all.
+  Eigen::MatrixXd hessian(const Eigen::VectorXd& w) {
+    const Coefficients a = to_coefficients(w);
+    const std::size_t n = events_.size();
+    const std::size_t used = std::min(n, std::max(hessian_events, 20 * size_));
+    const std::size_t t = terms(), pairs = t * (t + 1) / 2, width = features_.stride();
+    constexpr std::size_t chunk = 16 * tile;
+    std::vector<std::vector<float>> sums(pairs, std::vector<float>(features_.size() * width, 0.0f));
+    mlp::Buffer phi(chunk * width), covariance(chunk * pairs);
+    double weight = 0.0, effective_nodes = 0.0;
+    for (std::size_t begin = 0; begin < used; begin += chunk) {
+      const std::size_t count = std::min(chunk, used - begin), rows = round_up(count, tile);
+      std::vector<double> part((count + tile - 1) / tile, 0.0), part_nodes = part;
+      parallel_blocks(count, tile, [&](Block at) {
+        TilePass pass(features_, basis_, nodes_.columns());
+        const auto& nodes = nodes_[(begin + at.begin) / tile];
+        pass.run(events_, begin + at.begin, at.size(), a, nodes, false);
+        posterior_covariance(pass, nodes, covariance.data() + at.begin * pairs);
+        std::copy_n(pass.phi.data(), pass.rows * width, phi.data() + at.begin * width);
+        for (std::size_t r = 0; r < at.size(); ++r)
+          part[at.index] += events_.weights[begin + at.begin + r];
+        part_nodes[at.index] = resolution(pass);
+        // What fills the chunk up weighs nothing.
+        std::fill(covariance.data() + (at.begin + at.size()) * pairs,
+                  covariance.data() + (at.begin + tile) * pairs, 0.0f);
+      });
+      weight += sum(part);
+      effective_nodes += sum(part_nodes);
+      parallel_tasks(pairs, [&](std::size_t pair) {
+        mlp::Buffer scaled(tile * width);
+        for (std::size_t row = 0; row < rows; row += tile) {
+          for (std::size_t r = 0; r < tile; ++r) {
+            const float c = covariance[(row + r) * pairs + pair];
+            for (std::size_t j = 0; j < width; ++j)
+              scaled[r * width + j] = c * phi[(row + r) * width + j];
+          }
+          mlp::kernels().add_outer({phi.data() + row * width, width}, features_.size(),
+                                   {scaled.data(), width}, {sums[pair].data(), width}, tile, width);
+        }
+      });
+    }
+    resolution_ = effective_nodes / weight;
+    return assemble(sums, sum(events_.weights) / weight);
+  }
+
+  /// Cov(P_k, P_l) over the posterior of each event of a tile, times its weight; k ≤ l.
+  static void posterior_covariance(const TilePass& pass, const NodeSets::Set& nodes, float* out) {
+    const std::size_t t = pass.basis.size(), pairs = t * (t + 1) / 2, width = round_up(pairs, 8);
+    mlp::Buffer products(pass.columns * width), means(tile * width);
+    for (std::size_t j = 0; j < pass.columns; ++j) {
+      const float* p = nodes.by_node.data() + j * pass.term_stride;
+      float* to = products.data() + j * width;
+      for (std::size_t k = 0; k < t; ++k)
+        for (std::size_t l = k; l < t; ++l) *to++ = p[k] * p[l];
+    }
+    mlp::kernels().multiply({pass.posterior.data(), pass.columns}, pass.columns,
+                            {products.data(), width}, nullptr, {means.data(), width}, pass.rows,
+                            width);
+    for (std::size_t r = 0; r < pass.rows; ++r) {
+      const float* mean = pass.mean.data() + r * pass.term_stride;
+      const float* from = means.data() + r * width;
+      for (std::size_t k = 0; k < t; ++k)
+        for (std::size_t l = k; l < t; ++l)
+          *out++ = pass.weights[r] * (*from++ - mean[k] * mean[l]);
+    }
+  }
+
+  Eigen::MatrixXd assemble(const std::vector<std::vector<float>>& sums, double scale) const {
+    Eigen::MatrixXd out(static_cast<Index>(size_), static_cast<Index>(size_));
+    const std::size_t t = terms(), width = features_.stride();
+    std::size_t pair = 0;
+    for (std::size_t k = 0; k < t; ++k)
+      for (std::size_t l = k; l < t; ++l, ++pair)
+        for (std::size_t i = 0; i < features_.size(); ++i)
+          for (std::size_t j = 0; j < features_.size(); ++j) {
+            const double value = scale * static_cast<double>(sums[pair][i * width + j]);
+            out(static_cast<Index>(i * t + k), static_cast<Index>(j * t + l)) = value;
+            out(static_cast<Index>(j * t + l), static_cast<Index>(i * t + k)) = value;
+          }
+    return out;
+  }
+
+  void solve() {
+    Eigen::MatrixXd matrix = hessian_;
+    matrix.diagonal() += prior();
+    // Single precision inside: what it cannot resolve is not determined.
+    const double floor = 1e-6 * hessian_.diagonal().maxCoeff();
+    matrix.diagonal().array() += floor;
+    solver_.compute(matrix);
+  }
+
+  /// Coefficients of each group that the events determine: Σ 1 − precision · variance.
+  std::vector<double> determined() const {
+    const auto n = static_cast<Index>(size_);
+    const Eigen::MatrixXd inverse = solver_.solve(Eigen::MatrixXd::Identity(n, n));
+    std::vector<double> out(groups(), 0.0);
+    for (std::size_t i = 0; i < size_; ++i) {
+      const auto at = static_cast<Index>(i);
+      out[group(i)] += std::clamp(1.0 - precision_[group(i)] * inverse(at, at), 0.0, 1.0);
+    }
+    return out;
+  }
+  double effective() const { return sum(determined()); }
+
+  /// MacKay's update: precision = determined / Σ w².
+  void choose_precisions(const Eigen::VectorXd& w) {
+    const auto known = determined();
+    std::vector<double> squares(groups(), 0.0);
+    for (std::size_t i = 0; i < size_; ++i)
+      squares[group(i)] += w[static_cast<Index>(i)] * w[static_cast<Index>(i)];
+    for (std::size_t g = 0; g < groups(); ++g)
+      if (squares[g] > 0.0)
+        precision_[g] = std::clamp(std::max(known[g], 0.01) / squares[g], 1e-9, 1e9);
+    solve();
+  }
+
+  /// To first order, a group moves A by −H⁻¹ times its gradient, less its share of the whole.
+  Matrix influence(const Slope& slope) const {
+    const std::size_t n = events_.size(), block = block_size(n);
+    std::vector<double> weight(influence_groups, 0.0);
+    for (std::size_t i = 0; i < n; ++i) weight[i / block % influence_groups] += events_.weights[i];
+    const double total = sum(weight);
+    const Eigen::VectorXd whole = slope.total();
+    Matrix out(influence_groups, size_);
+    for (std::size_t g = 0; g < influence_groups; ++g) {
+      const Eigen::VectorXd moved = -solver_.solve(
+          Eigen::VectorXd(slope.by_group.col(static_cast<Index>(g)) - weight[g] / total * whole));
+      for (std::size_t i = 0; i < size_; ++i) out(g, i) = moved[static_cast<Index>(i)];
+    }
+    return out;
+  }
+
+  const Features& features_;
+  const PolynomialBasis& basis_;
+  const EventRows& events_;
+  const NodeSets& nodes_;
+  const bool evidence_;
+  const std::size_t size_, stride_;
+  std::vector<double> precision_;
+  double resolution_ = 0.0;
+  Eigen::MatrixXd hessian_;
+  Eigen::LDLT<Eigen::MatrixXd> solver_;
+};
+
+}  // namespace
+
+CoefficientFit fit_coefficients(const Features& features, const Coefficients& start,
+                                const PolynomialBasis& basis, const EventRows& events,
+                                const NodeSets& nodes, bool evidence) {
+  // Most of the way with some of the events.
+  constexpr std::size_t some = 60000;
+  Newton all(features, basis, events, nodes, evidence);
+  if (events.size() < 2 * some) return all.fit(start);
+  EventRows part = events;
+  part.theta = events.theta.rows(0, some);
+  part.weights.resize(some);
+  Newton first(features, basis, part, nodes, evidence);
+  const auto near = first.fit(start);
+  all.start_from(first.precision());
+  return all.fit(near.coefficients);
+}
+
+// --- step 3 -------------------------------------------------------------------------------------
+
+namespace {
+
+/// P at the points where c(θ) is found, by terms and by points.
+struct Points {
+  Matrix theta;
+  std::size_t columns;  // points, filled up to a multiple of 16
+  mlp::Buffer by_term;  // terms × columns
+};
+
+Points make_points(const ParameterSpace& parameters, const PolynomialBasis& basis,
+                   std::size_t count, std::uint64_t seed) {
+  Points points{Design(parameters).nodes(count, seed, 0), 0, {}};
+  points.columns = round_up(points.theta.rows(), 16);
+  points.by_term = mlp::Buffer(basis.size() * points.columns);
+  std::vector<double> values(basis.size());
+  for (std::size_t j = 0; j < points.theta.rows(); ++j) {
+    basis.values(points.theta.row(j), values);
+    for (std::size_t k = 0; k < basis.size(); ++k)
+      points.by_term[k * points.columns + j] = static_cast<float>(values[k]);
+  }
+  return points;
+}
+
+/// r(x_i, θ_j) = exp h / ∫ π exp h, times the event's weight: rows × columns.
+void weighted_ratios(const TilePass& pass, const Points& points, float* out) {
+  const auto& kernels = mlp::kernels();
+  kernels.multiply({pass.f.data(), pass.term_stride}, pass.basis.size(),
+                   {points.by_term.data(), points.columns}, nullptr, {out, points.columns},
+                   pass.rows, points.columns);
+  for (std::size_t r = 0; r < pass.rows; ++r) {
+    float* row = out + r * points.columns;
+    for (std::size_t j = 0; j < points.columns; ++j) row[j] -= pass.log_integrals[r];
+    kernels.exp(row, row, points.columns);
+    for (std::size_t j = 0; j < points.columns; ++j) row[j] *= pass.weights[r];
+  }
+}
+
+}  // namespace
+
+Normalisation normalise(const Features& features, const CoefficientFit& fit,
+                        const PolynomialBasis& basis, const PolynomialBasis& normaliser,
+                        const ParameterSpace& parameters, const EventRows& events,
+                        const NodeSets& nodes, std::uint64_t seed) {
+  const Points points = make_points(parameters, basis, 3 * normaliser.size() + 10, seed);
+  const std::size_t count = points.theta.rows(), n = events.size(), block = block_size(n);
+  const std::size_t terms = basis.size(), size = features.size() * terms;
+  const std::size_t wide = round_up(size, 8);
+
+  // Σ w r of each group, and the r-weighted mean of φ ⊗ (P(θ) − P̄(x)) = ∂c/∂A from some events.
+  Matrix sums(influence_groups, count);
+  std::vector<double> group_weight(influence_groups, 0.0);
+  std::vector<std::vector<double>> block_sums((n + block - 1) / block);
+  parallel_blocks(n, block, [&](Block at) {
+    TilePass pass(features, basis, nodes.columns());
+    mlp::Buffer ratios(tile * points.columns);
+    auto& out = block_sums[at.index];
+    out.assign(count, 0.0);
+    for (std::size_t begin = at.begin; begin < at.end; begin += tile) {
+      pass.run(events, begin, std::min(tile, at.end - begin), fit.coefficients, nodes[at.index],
+               false);
+      weighted_ratios(pass, points, ratios.data());
+      for (std::size_t r = 0; r < pass.rows; ++r)
+        for (std::size_t j = 0; j < count; ++j)
+          out[j] += static_cast<double>(ratios[r * points.columns + j]);
+    }
+  });
+  for (std::size_t b = 0; b < block_sums.size(); ++b)
+    for (std::size_t j = 0; j < count; ++j) sums(b % influence_groups, j) += block_sums[b][j];
+  for (std::size_t i = 0; i < n; ++i)
+    group_weight[i / block % influence_groups] += events.weights[i];
+  const double total = sum(group_weight);
+
+  const std::size_t used = std::min<std::size_t>(n, hessian_events);
+  mlp::Buffer slopes(points.columns * wide), first(points.columns * features.stride());
+  {
+    TilePass pass(features, basis, nodes.columns());
+    mlp::Buffer ratios(tile * points.columns), products(tile * wide);
+    for (std::size_t begin = 0; begin < used; begin += tile) {
+      pass.run(events, begin, std::min(tile, used - begin), fit.coefficients, nodes[begin / tile],
+               false);
+      weighted_ratios(pass, points, ratios.data());
+      for (std::size_t r = 0; r < pass.rows; ++r)
+        for (std::size_t i = 0; i < size; ++i)
+          products[r * wide + i] = pass.phi[r * features.stride() + i / terms] *
+                                   pass.mean[r * pass.term_stride + i % terms];
+      mlp::kernels().add_outer({ratios.data(), points.columns}, points.columns,
+                               {products.data(), wide}, {slopes.data(), wide}, pass.rows, wide);
+      mlp::kernels().add_outer({ratios.data(), points.columns}, points.columns,
+                               {pass.phi.data(), features.stride()},
+                               {first.data(), features.stride()}, pass.rows, features.stride());
+    }
+  }
+
+  // c and what each group adds to it, at the points; then as polynomials.
+  const auto rows = static_cast<Index>(count);
+  Eigen::MatrixXd values(rows, static_cast<Index>(influence_groups + 1));
+  Eigen::MatrixXd design(rows, static_cast<Index>(normaliser.size() + 1));
+  std::vector<double> polynomial(normaliser.size());
+  const std::size_t constant = features.hidden() + features.inputs();
+  for (std::size_t j = 0; j < count; ++j) {
+    const auto row = static_cast<Index>(j);
+    double whole = 0.0;
+    for (std::size_t g = 0; g < influence_groups; ++g) whole += sums(g, j);
+    values(row, 0) = std::log(whole / total);
+    const auto norm = static_cast<double>(first[j * features.stride() + constant]);
+    for (std::size_t g = 0; g < influence_groups; ++g) {
+      double moved = sums(g, j) / whole - group_weight[g] / total;
+      for (std::size_t i = 0; i < size; ++i) {
+        const double mean_phi = static_cast<double>(first[j * features.stride() + i / terms]);
+        const double p = static_cast<double>(points.by_term.data()[i % terms * points.columns + j]);
+        moved +=
+            fit.influence(g, i) * (mean_phi * p - static_cast<double>(slopes[j * wide + i])) / norm;
+      }
+      values(row, static_cast<Index>(g + 1)) = moved;
+    }
+    normaliser.values(points.theta.row(j), polynomial);
+    design(row, 0) = 1.0;
+    for (std::size_t k = 0; k < polynomial.size(); ++k)
+      design(row, static_cast<Index>(k + 1)) = polynomial[k];
+  }
+  const Eigen::MatrixXd solution = design.householderQr().solve(values);
+  Normalisation out{std::vector<double>(normaliser.size()),
+                    Matrix(influence_groups, normaliser.size())};
+  for (std::size_t k = 0; k < normaliser.size(); ++k) {
+    const auto row = static_cast<Index>(k + 1);
+    out.coefficients[k] = solution(row, 0);
+    for (std::size_t g = 0; g < influence_groups; ++g)
+      out.influence(g, k) = solution(row, static_cast<Index>(g + 1));
+  }
+  return out;
+}
+
+}  // namespace neyman::separable

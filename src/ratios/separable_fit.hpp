@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "classifiers/mlp_network.hpp"
+#include "neyman/core/matrix.hpp"
+#include "neyman/core/polynomial_basis.hpp"
+#include "neyman/core/progress.hpp"
+#include "neyman/simulators/design.hpp"
+#include "ratios/separable_features.hpp"
+
+// The three steps of SeparableRatio: training the features, fitting the coefficients A, and the
+// normalisation. h(x, θ) = φ(x) A P(θ).
+namespace neyman::separable {
+
+/// Events with whitened features and the θ each was simulated at.
+struct EventRows {
+  const float* x;
+  std::size_t x_stride;
+  MatrixView theta;
+  std::vector<double> weights;  ///< one an event
+
+  std::size_t size() const { return theta.rows(); }
+};
+
+/// P of sets of θ nodes over the design: integrals over θ are means over one set's nodes.
+class NodeSets {
+ public:
+  NodeSets(const Design& design, const PolynomialBasis& basis, std::size_t count,
+           std::uint64_t seed);
+
+  struct Set {
+    std::size_t nodes;    ///< that count; the others fill up the columns
+    mlp::Buffer by_node;  ///< columns() × stride
+    mlp::Buffer by_term;  ///< terms × columns()
+    mlp::Buffer bias;     ///< columns(): 0, or so low that exp vanishes
+  };
+  const Set& operator[](std::size_t block) const { return sets_[block % sets_.size()]; }
+  std::size_t columns() const { return columns_; }
+
+ private:
+  std::size_t columns_ = 0;
+  std::vector<Set> sets_;
+};
+
+/// A, features × terms, by rows of `round_up(terms, 8)`.
+using Coefficients = std::vector<float>;
+
+/// One tile of events through φ, f = φ A and the posterior of θ over the nodes.
+struct TilePass {
+  TilePass(const Features& features, const PolynomialBasis& basis, std::size_t columns);
+
+  /// Returns Σ w (log ∫ π exp h − h(x_i, θ_i)) of the events [begin, begin + count).
+  double run(const EventRows& events, std::size_t begin, std::size_t count,
+             const Coefficients& coefficients, const NodeSets::Set& nodes, bool derivatives);
+
+  const Features& features;
+  const PolynomialBasis& basis;
+  const std::size_t columns, term_stride;
+  std::size_t rows = 0;  ///< of the tile, filled up to a multiple of 8 with rows of weight 0
+  Features::Workspace work;
+  mlp::Buffer x, phi, f;
+  mlp::Buffer posterior;      ///< rows × columns: exp h / Σ exp h
+  mlp::Buffer mean;           ///< rows × terms: P averaged over the posterior
+  mlp::Buffer residual;       ///< rows × terms: w (mean − P(θ_i))
+  mlp::Buffer log_integrals;  ///< log ∫ π exp h
+  std::vector<float> weights;
+};
+
+struct TrainingOptions {
+  std::size_t epochs, batch_size;
+  double learning_rate;
+  std::uint64_t seed;
+};
+
+/// Step 1: trains features and coefficients together on `events`.
+void train(Features& features, Coefficients& coefficients, const PolynomialBasis& basis,
+           const EventRows& events, const NodeSets& nodes, const TrainingOptions& options,
+           Progress* progress);
+
+/// What Newton's method found.
+struct CoefficientFit {
+  Coefficients coefficients;
+  Matrix influence;         ///< groups × (features · terms): how each group moved A
+  double effective = 0.0;   ///< coefficients that the events determine
+  double resolution = 0.0;  ///< effective nodes in an event's posterior, averaged
+  bool converged = false;
+};
+
+/// Step 2. With `evidence`, widths of the priors are chosen; without, the priors are wide.
+CoefficientFit fit_coefficients(const Features& features, const Coefficients& start,
+                                const PolynomialBasis& basis, const EventRows& events,
+                                const NodeSets& nodes, bool evidence);
+
+/// Step 3: c(θ) as coefficients of a polynomial, and how each group moved them.
+struct Normalisation {
+  std::vector<double> coefficients;
+  Matrix influence;  ///< groups × coefficients
+};
+Normalisation normalise(const Features& features, const CoefficientFit& fit,
+                        const PolynomialBasis& basis, const PolynomialBasis& normaliser,
+                        const ParameterSpace& parameters, const EventRows& events,
+                        const NodeSets& nodes, std::uint64_t seed);
+
+}  // namespace neyman::separable

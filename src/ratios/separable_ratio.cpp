@@ -1,0 +1,417 @@
+#include "neyman/ratios/separable_ratio.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/random.hpp"
+#include "neyman/data/splits.hpp"
+#include "ratios/separable_features.hpp"
+#include "ratios/separable_fit.hpp"
+
+namespace neyman {
+
+using namespace separable;
+
+/// What one fold's training and calibration gave.
+struct SeparableRatio::Fold {
+  Whitening whitening;
+  Features features;
+  Coefficients coefficients;
+  Matrix influence;                   // groups × (features · terms)
+  std::vector<double> normalisation;  // coefficients of c(θ)
+  Matrix normalisation_influence;     // groups × coefficients
+  double effective = 0.0, resolution = 0.0;
+
+  /// φ of each event, summed with weights, or handed over tile by tile.
+  template <class Use>
+  void each_tile(MatrixView x, Use&& use) const {
+    std::vector<float> white(round_up(x.rows(), 8) * features.input_stride(), 0.0f);
+    whitening.apply(x, white.data());
+    auto work = features.workspace();
+    mlp::Buffer phi(tile * features.stride());
+    for (std::size_t begin = 0; begin < x.rows(); begin += tile) {
+      const std::size_t count = std::min(tile, x.rows() - begin);
+      features.forward(white.data() + begin * features.input_stride(), round_up(count, 8),
+                       phi.data(), work, false);
+      use(begin, count, phi);
+    }
+  }
+};
+
+namespace {
+
+std::size_t default_degree(std::size_t parameters) {
+  return parameters <= 2 ? 4 : (parameters <= 4 ? 3 : 2);
+}
+
+/// c(θ) is a logarithm of a mean of exponentials of polynomials: it needs a higher degree.
+std::size_t normaliser_degree(std::size_t parameters) {
+  constexpr std::size_t degrees[] = {12, 8, 6, 5, 4};
+  return parameters <= 5 ? degrees[parameters - 1] : 3;
+}
+
+void check_events(const char* function, const Samples& events, const Design& design) {
+  events.check(function);
+  const std::size_t parameters = design.parameters().size();
+  if (events.theta.rows() != events.size() || events.theta.cols() != parameters)
+    fail_argument(function, "events.theta",
+                  std::to_string(events.theta.rows()) + " × " + std::to_string(events.theta.cols()),
+                  std::to_string(events.size()) + " × " + std::to_string(parameters) +
+                      ": the θ that each event was simulated at");
+  if (design.single())
+    fail_argument(function, "design", "one point", "a distribution over several θ");
+  if (!events.weights.empty()) check_non_negative(function, "events.weights", events.weights);
+}
+
+}  // namespace
+
+SeparableRatio::Config SeparableRatio::Config::from(Settings settings) {
+  Config config;
+  const auto count = [&](const char* key, std::size_t fallback, std::int64_t low,
+                         std::int64_t high) {
+    return static_cast<std::size_t>(
+        settings.integer(key, static_cast<std::int64_t>(fallback), low, high));
+  };
+  std::vector<double> hidden;
+  for (const std::size_t width : config.hidden) hidden.push_back(static_cast<double>(width));
+  hidden = settings.numbers("hidden", hidden, Limits::between(1, 4096));
+  config.hidden.clear();
+  for (const double width : hidden) config.hidden.push_back(static_cast<std::size_t>(width));
+  config.degree = count("degree", config.degree, 0, 12);
+  config.nodes = count("nodes", config.nodes, 16, 65536);
+  config.epochs = count("epochs", config.epochs, 0, 100000);
+  config.batch_size = count("batch_size", config.batch_size, 0, 1 << 24);
+  config.learning_rate = settings.number("learning_rate", config.learning_rate, Limits::positive());
+  return config;
+}
+
+SeparableRatio::SeparableRatio(const Samples& events, const Design& design, const Config& config,
+                               Progress* progress)
+    : ParameterizedRatio(design.parameters()) {
+  constexpr const char* function = "SeparableRatio";
+  check_events(function, events, design);
+  check_at_least(function, "config.folds", config.folds, 2);
+  check_at_least(function, "events.size()", events.size(), 20 * config.folds);
+  const std::size_t d = parameters_.size(), n = events.size();
+  basis_ = PolynomialBasis(parameters_, config.degree > 0 ? config.degree : default_degree(d));
+  normaliser_ = PolynomialBasis(parameters_, normaliser_degree(d));
+  for (std::size_t f = 0; f < events.features(); ++f) {
+    const auto column = events.x.column(f);
+    const auto [low, high] = std::minmax_element(column.begin(), column.end());
+    low_.push_back(*low);
+    high_.push_back(*high);
+  }
+
+  const auto partition =
+      events.groups.empty()
+          ? k_fold(n, config.folds, derive_seed(config.seed, "folds"))
+          : group_k_fold(events.groups, config.folds, derive_seed(config.seed, "folds"));
+  const NodeSets nodes(design, basis_, config.nodes, derive_seed(config.seed, "nodes"));
+  for (std::size_t k = 0; k < config.folds; ++k) folds_.push_back(std::make_unique<Fold>());
+
+  const auto rows_of = [&](const std::vector<std::size_t>& indices, const Whitening& whitening,
+                           std::vector<float>& x, Matrix& theta) {
+    const Matrix raw = events.x.take(indices);
+    const std::size_t stride = round_up(raw.cols(), 8);
+    x.assign(raw.rows() * stride, 0.0f);
+    whitening.apply(raw, x.data());
+    theta = events.theta.take(indices);
+    EventRows rows{x.data(), stride, theta, std::vector<double>(indices.size())};
+    for (std::size_t i = 0; i < indices.size(); ++i) rows.weights[i] = events.weight(indices[i]);
+    return rows;
+  };
+
+  parallel_tasks(config.folds, [&](std::size_t k) {
+    Fold& fold = *folds_[k];
+    const std::size_t stride = round_up(basis_.size(), 8);
+    {
+      const auto others = all_but(partition, k);
+      std::vector<double> weights;
+      if (events.weighted())
+        for (const std::size_t i : others) weights.push_back(events.weights[i]);
+      fold.whitening = Whitening(events.x.take(others), weights);
+      std::vector<float> x;
+      Matrix theta;
+      const EventRows rows = rows_of(others, fold.whitening, x, theta);
+      const std::uint64_t seed = derive_seed(config.seed, "fold", k);
+
+      // The linear part first: it is a convex problem, and a good place to start from.
+      const Features linear(events.features(), {}, seed);
+      EventRows some = rows;
+      const std::size_t few = std::min<std::size_t>(rows.size(), 100000);
+      some.theta = rows.theta.rows(0, few);
+      some.weights.resize(few);
+      const auto start = fit_coefficients(linear, Coefficients(linear.size() * stride, 0.0f),
+                                          basis_, some, nodes, false);
+      fold.features = Features(events.features(), config.hidden, seed);
+      const std::size_t hidden = fold.features.hidden();
+      fold.coefficients.assign(fold.features.size() * stride, 0.0f);
+      std::copy(start.coefficients.begin(), start.coefficients.end(),
+                fold.coefficients.begin() + static_cast<std::ptrdiff_t>(hidden * stride));
+      if (hidden > 0) {
+        RandomStream random(seed, "separable coefficients");
+        const double spread = 0.05 / std::sqrt(static_cast<double>(hidden));
+        for (std::size_t i = 0; i < hidden * stride; ++i)
+          if (i % stride < basis_.size())
+            fold.coefficients[i] = static_cast<float>(spread * random.normal());
+        const std::size_t batch = config.batch_size > 0
+                                      ? config.batch_size
+                                      : std::clamp<std::size_t>(rows.size() / 200, 64, 1024);
+        const std::size_t epochs = config.epochs > 0
+                                       ? config.epochs
+                                       : std::clamp<std::size_t>(1500000 / rows.size(), 3, 60);
+        train(fold.features, fold.coefficients, basis_, rows, nodes,
+              {epochs, batch, config.learning_rate, seed}, nullptr);
+      }
+      if (progress) progress->advance();
+    }
+    std::vector<float> x;
+    Matrix theta;
+    const EventRows rows = rows_of(partition[k], fold.whitening, x, theta);
+    auto fit = fit_coefficients(fold.features, fold.coefficients, basis_, rows, nodes, true);
+    Normalisation norm{std::vector<double>(normaliser_.size(), 0.0),
+                       Matrix(fit.influence.rows(), normaliser_.size())};
+    if (config.normalise)
+      norm = normalise(fold.features, fit, basis_, normaliser_, parameters_, rows, nodes,
+                       derive_seed(config.seed, "normaliser"));
+    fold.coefficients = std::move(fit.coefficients);
+    fold.influence = std::move(fit.influence);
+    fold.effective = fit.effective;
+    fold.resolution = fit.resolution;
+    fold.normalisation = std::move(norm.coefficients);
+    fold.normalisation_influence = std::move(norm.influence);
+    if (progress) progress->advance();
+  });
+}
+
+SeparableRatio::~SeparableRatio() = default;
+
+std::size_t SeparableRatio::features() const { return low_.size(); }
+
+double SeparableRatio::resolution() const {
+  double total = 0.0;
+  for (const auto& fold : folds_) total += fold->resolution;
+  return total / static_cast<double>(folds_.size());
+}
+
+double SeparableRatio::effective_coefficients() const {
+  double total = 0.0;
+  for (const auto& fold : folds_) total += fold->effective;
+  return total;
+}
+
+std::size_t SeparableRatio::coefficients() const {
+  std::size_t total = 0;
+  for (const auto& fold : folds_) total += fold->features.size() * basis_.size();
+  return total;
+}
+
+LogRatios SeparableRatio::log_ratios(MatrixView x, std::span<const double> numerator,
+                                     std::span<const double> denominator) const {
+  parameters_.check_inside("SeparableRatio::log_ratios", numerator);
+  parameters_.check_inside("SeparableRatio::log_ratios", denominator);
+  check_same_size("SeparableRatio::log_ratios", "x", x.cols(), features(),
+                  "one column for each feature");
+  const std::size_t terms = basis_.size(), stride = round_up(terms, 8);
+  std::vector<double> p0(terms), p1(terms), c0(normaliser_.size()), c1(normaliser_.size());
+  basis_.values(numerator, p0);
+  basis_.values(denominator, p1);
+  normaliser_.values(numerator, c0);
+  normaliser_.values(denominator, c1);
+  LogRatios out(x.rows());
+  const double share = 1.0 / static_cast<double>(folds_.size());
+  for (const auto& fold : folds_) {
+    double offset = 0.0;
+    for (std::size_t k = 0; k < c0.size(); ++k) offset += fold->normalisation[k] * (c0[k] - c1[k]);
+    // φ A (P0 − P1) = φ · v.
+    std::vector<double> v(fold->features.size(), 0.0);
+    for (std::size_t j = 0; j < v.size(); ++j)
+      for (std::size_t k = 0; k < terms; ++k)
+        v[j] += static_cast<double>(fold->coefficients[j * stride + k]) * (p0[k] - p1[k]);
+    fold->each_tile(x, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
+      for (std::size_t r = 0; r < count; ++r) {
+        double sum = -offset;
+        const float* row = phi.data() + r * fold->features.stride();
+        for (std::size_t j = 0; j < v.size(); ++j) sum += static_cast<double>(row[j]) * v[j];
+        out[begin + r] += share * std::clamp(sum, -log_ratio_limit, log_ratio_limit);
+      }
+    });
+  }
+  return out;
+}
+
+namespace {
+
+/// ℓ(θ) = s · P(θ) − n c(θ), with s = Σ u f(x): no event is kept.
+class SeparableSum final : public SummedRatio {
+ public:
+  SeparableSum(const PolynomialBasis& basis, const PolynomialBasis& normaliser)
+      : basis_(basis), normaliser_(normaliser), sums(basis.size()), c(normaliser.size()) {}
+
+  double operator()(std::span<const double> point, std::span<double> gradient) const override {
+    const std::size_t d = point.size();
+    std::vector<double> p(sums.size()), q(c.size()), dp, dq;
+    if (gradient.empty()) {
+      basis_.values(point, p);
+      normaliser_.values(point, q);
+    } else {
+      dp.resize(p.size() * d);
+      dq.resize(q.size() * d);
+      basis_.values(point, p, dp);
+      normaliser_.values(point, q, dq);
+      std::fill(gradient.begin(), gradient.end(), 0.0);
+      for (std::size_t k = 0; k < p.size(); ++k)
+        for (std::size_t i = 0; i < d; ++i) gradient[i] += sums[k] * dp[k * d + i];
+      for (std::size_t k = 0; k < q.size(); ++k)
+        for (std::size_t i = 0; i < d; ++i) gradient[i] -= events * c[k] * dq[k * d + i];
+    }
+    double value = 0.0;
+    for (std::size_t k = 0; k < p.size(); ++k) value += sums[k] * p[k];
+    for (std::size_t k = 0; k < q.size(); ++k) value -= events * c[k] * q[k];
+    return value;
+  }
+
+  bool differentiable() const override { return true; }
+
+  Matrix simulation_gradient_covariance(std::span<const double> point) const override {
+    const std::size_t d = point.size();
+    std::vector<double> p(sums.size()), q(c.size()), dp(p.size() * d), dq(q.size() * d), moved(d);
+    basis_.values(point, p, dp);
+    normaliser_.values(point, q, dq);
+    Matrix out(d, d);
+    for (std::size_t g = 0; g < group_sums.rows(); ++g) {
+      std::fill(moved.begin(), moved.end(), 0.0);
+      for (std::size_t k = 0; k < p.size(); ++k)
+        for (std::size_t i = 0; i < d; ++i) moved[i] += group_sums(g, k) * dp[k * d + i];
+      for (std::size_t k = 0; k < q.size(); ++k)
+        for (std::size_t i = 0; i < d; ++i) moved[i] -= events * group_c(g, k) * dq[k * d + i];
+      for (std::size_t i = 0; i < d; ++i)
+        for (std::size_t j = 0; j < d; ++j) out(i, j) += moved[i] * moved[j];
+    }
+    return out;
+  }
+
+ private:
+  const PolynomialBasis& basis_;
+  const PolynomialBasis& normaliser_;
+
+ public:
+  double events = 0.0;         // Σ u
+  std::vector<double> sums;    // Σ u f, averaged over folds
+  std::vector<double> c;       // averaged over folds
+  Matrix group_sums, group_c;  // what each group of simulated events adds to them
+};
+
+}  // namespace
+
+std::unique_ptr<SummedRatio> SeparableRatio::over(MatrixView x,
+                                                  std::span<const double> event_weights) const {
+  check_same_size("SeparableRatio::over", "x", x.cols(), features(), "one column for each feature");
+  if (!event_weights.empty())
+    check_same_size("SeparableRatio::over", "event_weights", event_weights.size(), x.rows(),
+                    "one for each event");
+  const std::size_t terms = basis_.size(), stride = round_up(terms, 8);
+  auto out = std::make_unique<SeparableSum>(basis_, normaliser_);
+  for (std::size_t i = 0; i < x.rows(); ++i)
+    out->events += event_weights.empty() ? 1.0 : event_weights[i];
+  const double share = 1.0 / static_cast<double>(folds_.size());
+  const std::size_t groups = folds_[0]->influence.rows();
+  out->group_sums = Matrix(groups * folds_.size(), terms);
+  out->group_c = Matrix(groups * folds_.size(), normaliser_.size());
+  for (std::size_t f = 0; f < folds_.size(); ++f) {
+    const Fold& fold = *folds_[f];
+    std::vector<double> phi_sum(fold.features.size(), 0.0);
+    fold.each_tile(x, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
+      for (std::size_t r = 0; r < count; ++r) {
+        const double u = event_weights.empty() ? 1.0 : event_weights[begin + r];
+        const float* row = phi.data() + r * fold.features.stride();
+        for (std::size_t j = 0; j < phi_sum.size(); ++j)
+          phi_sum[j] += u * static_cast<double>(row[j]);
+      }
+    });
+    for (std::size_t j = 0; j < phi_sum.size(); ++j)
+      for (std::size_t k = 0; k < terms; ++k) {
+        out->sums[k] += share * phi_sum[j] * static_cast<double>(fold.coefficients[j * stride + k]);
+        for (std::size_t g = 0; g < groups; ++g)
+          out->group_sums(f * groups + g, k) +=
+              share * phi_sum[j] * fold.influence(g, j * terms + k);
+      }
+    for (std::size_t k = 0; k < normaliser_.size(); ++k) {
+      out->c[k] += share * fold.normalisation[k];
+      for (std::size_t g = 0; g < groups; ++g)
+        out->group_c(f * groups + g, k) = share * fold.normalisation_influence(g, k);
+    }
+  }
+  return out;
+}
+
+std::size_t SeparableRatio::count_outside(MatrixView x) const {
+  std::size_t outside = 0;
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    bool out = false;
+    for (std::size_t f = 0; f < x.cols(); ++f) out |= x(i, f) < low_[f] || x(i, f) > high_[f];
+    outside += out ? 1 : 0;
+  }
+  return outside;
+}
+
+void SeparableRatio::save(Archive& archive) const {
+  archive.set("kind", kind());
+  archive.set("degree", basis_.degree());
+  archive.set("normaliser_degree", normaliser_.degree());
+  archive.set("low", low_);
+  archive.set("high", high_);
+  archive.set("folds", folds_.size());
+  for (std::size_t k = 0; k < folds_.size(); ++k) {
+    const Fold& fold = *folds_[k];
+    Archive& child = archive.child("fold" + std::to_string(k));
+    fold.whitening.save(child.child("whitening"));
+    fold.features.save(child.child("features"));
+    child.set("coefficients", fold.coefficients);
+    child.set("influence", fold.influence);
+    child.set("normalisation", fold.normalisation);
+    child.set("normalisation_influence", fold.normalisation_influence);
+    child.set("effective", fold.effective);
+    child.set("resolution", fold.resolution);
+  }
+}
+
+SeparableRatio::SeparableRatio(const Archive& archive, ParameterSpace parameters)
+    : ParameterizedRatio(std::move(parameters)) {
+  const auto degree = archive.integer("degree"), of_c = archive.integer("normaliser_degree");
+  const auto folds = archive.integer("folds");
+  if (degree < 1 || degree > 30 || of_c < 1 || of_c > 30 || folds < 1 || folds > 1000)
+    throw FileError("the separable ratio has a degree or a number of folds that is not allowed");
+  basis_ = PolynomialBasis(parameters_, static_cast<std::size_t>(degree));
+  normaliser_ = PolynomialBasis(parameters_, static_cast<std::size_t>(of_c));
+  low_ = archive.numbers("low");
+  high_ = archive.numbers("high");
+  for (std::size_t k = 0; k < static_cast<std::size_t>(folds); ++k) {
+    const Archive& child = archive.child("fold" + std::to_string(k));
+    auto fold = std::make_unique<Fold>();
+    fold->whitening.load(child.child("whitening"));
+    fold->features.load(child.child("features"));
+    fold->coefficients = child.get<std::vector<float>>("coefficients");
+    fold->influence = child.get<Matrix>("influence");
+    fold->normalisation = child.numbers("normalisation");
+    fold->normalisation_influence = child.get<Matrix>("normalisation_influence");
+    fold->effective = child.number("effective");
+    fold->resolution = child.number("resolution");
+    const std::size_t size = fold->features.size(), groups = fold->influence.rows();
+    if (fold->whitening.features() != low_.size() || fold->features.inputs() != low_.size() ||
+        high_.size() != low_.size() ||
+        fold->coefficients.size() != size * round_up(basis_.size(), 8) ||
+        fold->influence.cols() != size * basis_.size() ||
+        fold->normalisation.size() != normaliser_.size() ||
+        fold->normalisation_influence.rows() != groups ||
+        fold->normalisation_influence.cols() != normaliser_.size())
+      throw FileError("the parts of the separable ratio have sizes that do not agree");
+    folds_.push_back(std::move(fold));
+  }
+}
+
+}  // namespace neyman
