@@ -20,7 +20,7 @@ struct PaletteColour {
 // The roles in their order, then text, axes and grid. After the palettes of Okabe and Ito,
 // darkened to a contrast of 3 or more on white, and lightened for dark ground. No two light
 // colours are equal: adapt_svg tells roles by their colour.
-inline constexpr std::array<PaletteColour, 18> palette = {{
+inline constexpr std::array<PaletteColour, 23> palette = {{
     {"exact", "#24292f", "#f0f3f6"},
     {"approximate", "#cf4a00", "#ff8a4c"},
     {"uncalibrated", "#c77c02", "#f2b33d"},
@@ -35,6 +35,11 @@ inline constexpr std::array<PaletteColour, 18> palette = {{
     {"first", "#3596d4", "#6cc3ff"},
     {"second", "#c9920e", "#f0c244"},
     {"third", "#b8578f", "#e78fc0"},
+    {"truth", "#d3222d", "#ff6b6b"},
+    {"exact_estimate", "#1d8a3c", "#4cd471"},
+    {"learned_estimate", "#1666d6", "#62a8ff"},
+    {"light", "#fefefe", "#fefefe"},
+    {"dark", "#12161a", "#12161a"},
     {"ink", "#1f2328", "#e8edf2"},
     {"muted", "#57606a", "#a5adb6"},
     {"axis", "#8c959f", "#6e7681"},

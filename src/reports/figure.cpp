@@ -17,6 +17,24 @@ namespace {
 
 // ------------------------------------------------------------------------------- checking
 
+void check_range(const std::string& name, const std::optional<Range>& range, bool log) {
+  if (!range) return;
+  check_finite("draw", name + ".low", range->low);
+  check_finite("draw", name + ".high", range->high);
+  if (!(range->low < range->high))
+    fail_argument("draw", name + ".low", fmt::format("{}", range->low),
+                  fmt::format("below high ({})", range->high));
+  if (log && range->low <= 0.0)
+    fail_argument("draw", name + ".low", fmt::format("{}", range->low),
+                  "positive on a logarithmic axis");
+}
+
+void check_ticks(const std::string& name, const std::optional<std::vector<Tick>>& ticks) {
+  if (!ticks) return;
+  for (std::size_t i = 0; i < ticks->size(); ++i)
+    check_finite("draw", fmt::format("{}[{}]", name, i), (*ticks)[i].value);
+}
+
 /// The place of a series, for messages: "panels[0].series[2].y".
 class Checker {
  public:
@@ -67,6 +85,7 @@ class Checker {
     check_same_size("draw", path_ + ".values", s.values.size(), s.x.size() * s.y.size(),
                     "one for each cell");
     check_finite("draw", path_ + ".values", s.values);
+    check_range(path_ + ".range", s.range, false);
   }
   void operator()(const Contour& s) const {
     for (const auto& line : s.lines)
@@ -131,18 +150,6 @@ class Checker {
   std::string path_;
   const Panel& panel_;
 };
-
-void check_range(const std::string& name, const std::optional<Range>& range, bool log) {
-  if (!range) return;
-  check_finite("draw", name + ".low", range->low);
-  check_finite("draw", name + ".high", range->high);
-  if (!(range->low < range->high))
-    fail_argument("draw", name + ".low", fmt::format("{}", range->low),
-                  fmt::format("below high ({})", range->high));
-  if (log && range->low <= 0.0)
-    fail_argument("draw", name + ".low", fmt::format("{}", range->low),
-                  "positive on a logarithmic axis");
-}
 
 // ------------------------------------------------------------------------------ the frame
 
@@ -281,6 +288,8 @@ void check_figure(const Figure& figure) {
     const std::string path = fmt::format("panels[{}]", p);
     check_range(path + ".x_range", panel.x_range, panel.x_log);
     check_range(path + ".y_range", panel.y_range, panel.y_log);
+    check_ticks(path + ".x_ticks", panel.x_ticks);
+    check_ticks(path + ".y_ticks", panel.y_ticks);
     check_at_least("draw", path + ".series.size", panel.series.size(), 1);
     for (std::size_t s = 0; s < panel.series.size(); ++s)
       std::visit(Checker(fmt::format("{}.series[{}]", path, s), panel), panel.series[s]);

@@ -141,15 +141,16 @@ DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig&
   drawn.pdf = folder / (stem + ".pdf");
   drawn.script = folder / (stem + ".gp");
   drawn.data = folder / (stem + ".dat");
-  drawn.columns = figure.columns;
-  drawn.panel_width = figure.panel_width;
+  drawn.columns = figure.joined ? 1 : figure.columns;
+  drawn.panel_width =
+      (figure.joined ? static_cast<double>(figure.columns) : 1.0) * figure.panel_width;
 
   FigureWriter writer(figure, stem);
   write_file_atomically(drawn.data.string(), writer.data());
   write_file_atomically(drawn.script.string(), writer.script());
   const TemporaryFolder temporary;
   std::vector<std::string> arguments = {config.program, "-d", stem + ".gp"};
-  const bool several = figure.panels.size() > 1;
+  const bool several = figure.panels.size() > 1 && !figure.joined;
   if (several) {
     const fs::path panels = temporary.path() / "panels.gp";
     write_file_atomically(panels.string(), writer.panel_script(temporary.path()));

@@ -178,11 +178,15 @@ std::string label(std::string_view text, const std::string& where, std::string_v
 
 PanelWriter::PanelWriter(const Panel& panel, double width, double height)
     : panel_(panel), width_(width), height_(height), frame_(frame_of(panel)) {
-  x_ticks_ = ticks(frame_.x, panel.x_log, static_cast<std::size_t>(std::max(width / 85.0, 2.0)));
-  y_ticks_ = ticks(frame_.y, panel.y_log, static_cast<std::size_t>(std::max(height / 60.0, 2.0)));
+  const auto marks = [](const std::optional<std::vector<Tick>>& own, Range range, bool log,
+                        double count) {
+    return own ? *own : ticks(range, log, static_cast<std::size_t>(std::max(count, 2.0)));
+  };
+  x_ticks_ = marks(panel.x_ticks, frame_.x, panel.x_log, width / 85.0);
+  y_ticks_ = marks(panel.y_ticks, frame_.y, panel.y_log, height / 60.0);
   std::set<std::string> seen;
   for (const Series& series : panel.series) {
-    heatmap_ = heatmap_ || std::holds_alternative<Heatmap>(series);
+    if (const auto* map = std::get_if<Heatmap>(&series)) heatmap_ = map;
     if (panel.legend == Legend::none || !in_legend(series)) continue;
     if (!seen.insert(label_of(series)).second) continue;
     const bool end = panel.legend == Legend::ends && has_end(series);
@@ -199,18 +203,20 @@ Margins PanelWriter::margins(double least_left) const {
   m.right = 18.0;
   for (const Entry& entry : ends_)
     m.right = std::max(m.right, text_width(entry.label, text_size) + end_mark + 15.0);
-  if (heatmap_) m.right = std::max(m.right, 84.0);
+  if (heatmap_ != nullptr) m.right = std::max(m.right, 84.0);
   m.bottom = 34.0 + (panel_.x_label.empty() ? 0.0 : 22.0);
   m.top = 10.0 + (panel_.title.empty() ? 0.0 : 24.0) +
           legend_row * static_cast<double>(legend_rows(m).size());
   return m;
 }
 
-void PanelWriter::place(const Margins& margins, double x, double y, double canvas_width,
+void PanelWriter::place(const Margins& margins, const Cell& cell, double canvas_width,
                         double canvas_height) {
   margins_ = margins;
-  origin_x_ = x;
-  origin_y_ = y;
+  origin_x_ = cell.x;
+  origin_y_ = cell.y;
+  width_ = cell.width;
+  height_ = cell.height;
   canvas_width_ = canvas_width;
   canvas_height_ = canvas_height;
 }
@@ -321,25 +327,44 @@ std::string PanelWriter::tick_list(const std::vector<Tick>& list, Range range, b
 }
 
 std::string PanelWriter::axes() const {
-  std::string out;
+  std::string out =
+      fmt::format("set border 3 lc rgb '{}' lw 1\nset grid xtics ytics lt 1 lc rgb '{}' lw 1\n",
+                  axis_grey, grid_grey);
   const auto axis = [&](char name, const std::vector<Tick>& list, Range range, bool log,
                         std::string_view offset) {
     out += log ? fmt::format("set logscale {}\n", name) : fmt::format("unset logscale {}\n", name);
     out += fmt::format("set {}range [{}:{}]\n", name, num(range.low), num(range.high));
-    out += fmt::format(
-        "set {}tics border out nomirror norotate scale 0.45,0.25 offset {} font 'Sans,{}' "
-        "textcolor rgb '{}' ({})\n",
-        name, offset, num(text_size), muted, tick_list(list, range, log));
+    out += list.empty() ? fmt::format("unset {}tics\n", name)
+                        : fmt::format(
+                              "set {}tics border out nomirror norotate scale 0.45,0.25 offset {} "
+                              "font 'Sans,{}' textcolor rgb '{}' ({})\n",
+                              name, offset, num(text_size), muted, tick_list(list, range, log));
   };
   axis('x', x_ticks_, frame_.x, panel_.x_log, "0,0.35");
   axis('y', y_ticks_, frame_.y, panel_.y_log, "0.4,0");
-  if (!heatmap_) return out + "unset colorbox\n";
+  if (!panel_.axes) out += "unset border\nunset grid\nunset xtics\nunset ytics\n";
+  return out + colour_scale();
+}
+
+std::string PanelWriter::colour_scale() const {
+  if (heatmap_ == nullptr) return "unset colorbox\n";
+  const auto [least, largest] =
+      std::minmax_element(heatmap_->values.begin(), heatmap_->values.end());
+  Range range = heatmap_->range.value_or(Range{*least, *largest});
+  if (!(range.low < range.high)) range = {range.low - 0.5, range.low + 0.5};
+  const std::string_view colours =
+      heatmap_->colours == Colours::sequential
+          ? "0 '#2d1160', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', 4 '#fde725'"
+          : "0 '#2166ac', 1 '#92c5de', 2 '#f7f7f7', 3 '#f4a582', 4 '#b2182b'";
+  const auto count = static_cast<std::size_t>(std::max(plot_height() / 45.0, 3.0));
   const double left = width_ - margins_.right + 14.0;
-  return out + fmt::format(
-                   "set colorbox vertical user origin {} size {:.6f}, {:.6f} noborder\n"
-                   "set cbtics scale 0 font 'Sans,{}' textcolor rgb '{}' offset -0.6,0\n",
-                   at(left, height_ - margins_.bottom), 12.0 / canvas_width_,
-                   plot_height() / canvas_height_, num(text_size), muted);
+  return fmt::format(
+      "set palette defined ({})\nset cbrange [{}:{}]\n"
+      "set colorbox vertical user origin {} size {:.6f}, {:.6f} noborder\n"
+      "set cbtics scale 0 font 'Sans,{}' textcolor rgb '{}' offset -0.6,0 ({})\n",
+      colours, num(range.low), num(range.high), at(left, height_ - margins_.bottom),
+      12.0 / canvas_width_, plot_height() / canvas_height_, num(text_size), muted,
+      tick_list(ticks(range, false, count), range, false));
 }
 
 std::string PanelWriter::titles() const {
@@ -542,7 +567,10 @@ std::string PanelWriter::plot_of(const Series& series, std::size_t block,
   if (const auto* s = std::get_if<Band>(&series))
     return source(block, fmt::format("1:{}:{}", y_column(2), y_column(3))) + " with filledcurves " +
            fill_style(s->role);
-  if (std::holds_alternative<Heatmap>(series)) return source(block, "1:2:3") + " with image";
+  // A few cells as rectangles: not every viewer keeps the edges of a small image sharp.
+  if (const auto* s = std::get_if<Heatmap>(&series))
+    return source(block, "1:2:3") +
+           (s->values.size() <= 100 ? " with image pixels" : " with image");
   if (const auto* s = std::get_if<Histogram>(&series)) {
     const double base = panel_.y_log ? frame_.y.low : std::clamp(0.0, frame_.y.low, frame_.y.high);
     std::string out;

@@ -33,6 +33,11 @@ struct DataFile {
   std::size_t add(const std::string& heading, std::string_view columns, const std::string& rows);
 };
 
+/// Where a panel stands on its canvas, in pixels from the top left corner.
+struct Cell {
+  double x = 0, y = 0, width = 0, height = 0;
+};
+
 /// Space around the axes of a panel, in pixels.
 struct Margins {
   double left = 0, right = 0, top = 0, bottom = 0;
@@ -46,8 +51,8 @@ class PanelWriter {
   /// The space that the panel needs; `least_left` is what its neighbours need at the left, which
   /// leaves less room for the legend.
   Margins margins(double least_left = 0.0) const;
-  /// Fixes where the axes stand; `x`, `y` is the top left corner of the panel on a canvas.
-  void place(const Margins& margins, double x, double y, double canvas_width, double canvas_height);
+  /// Fixes where the axes stand.
+  void place(const Margins& margins, const Cell& cell, double canvas_width, double canvas_height);
   /// Adds the data of all series; `commands` then refers to them.
   void write_data(DataFile& file, const std::string& where);
   std::string commands(const std::string& data_file) const;
@@ -74,6 +79,7 @@ class PanelWriter {
   std::vector<std::vector<Entry>> legend_rows(const Margins& margins) const;
 
   std::string axes() const;
+  std::string colour_scale() const;
   std::string tick_list(const std::vector<Tick>& list, Range range, bool log) const;
   std::string titles() const;
   std::string legend() const;
@@ -91,7 +97,7 @@ class PanelWriter {
   Frame frame_;
   std::vector<Tick> x_ticks_, y_ticks_;
   std::vector<Entry> above_, ends_;
-  bool heatmap_ = false;
+  const Heatmap* heatmap_ = nullptr;
   Margins margins_;
   double origin_x_ = 0, origin_y_ = 0, canvas_width_ = 1, canvas_height_ = 1;
   std::vector<std::size_t> blocks_;  ///< of each series, where it has data

@@ -12,16 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string setup() {
-  return fmt::format(
-      "set encoding utf8\n"
-      "set border 3 lc rgb '{}' lw 1\n"
-      "set grid xtics ytics lt 1 lc rgb '{}' lw 1\n"
-      "set clip two\n"
-      "unset key\n"
-      "set palette defined (0 '#2d1160', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', 4 '#fde725')\n",
-      axis_grey, grid_grey);
-}
+std::string setup() { return "set encoding utf8\nset clip two\nunset key\n"; }
 
 std::string svg_terminal(double width, double height) {
   return fmt::format("set terminal svg noenhanced dynamic size {},{} font 'Sans,{}'", num(width),
@@ -39,12 +30,15 @@ FigureWriter::FigureWriter(const Figure& figure, std::string stem)
     writers_.back().write_data(
         data_, fmt::format("panel {}{}{}", i + 1, panel.title.empty() ? "" : " ", panel.title));
   }
-  align_margins();
+  width_ = figure_.panel_width * static_cast<double>(figure_.columns);
+  height_ = figure_.panel_height * static_cast<double>(figure_.rows());
+  if (figure_.joined)
+    join();
+  else
+    align_margins();
 }
 
 std::string FigureWriter::script() {
-  const double width = figure_.panel_width * static_cast<double>(figure_.columns);
-  const double height = figure_.panel_height * static_cast<double>(figure_.rows());
   std::string out = fmt::format(
       "# {0}.svg and {0}.pdf from {0}.dat: gnuplot {0}.gp\n"
       "# (neyman then lets the SVG follow light and dark screens.)\n",
@@ -55,12 +49,10 @@ std::string FigureWriter::script() {
       "if (target eq 'svg') {{ {} }} else {{ set terminal pdfcairo noenhanced "
       "color size {:.4f}in,{:.4f}in font 'Sans,{}' fontscale 0.75 linewidth 2 "
       "pointscale 0.75 dashlength 1 }}\n",
-      svg_terminal(width, height), width / 72.0, height / 72.0, num(text_size));
+      svg_terminal(width_, height_), width_ / 72.0, height_ / 72.0, num(text_size));
   out += fmt::format("set output {}.'.'.target\nset multiplot\n", quote(stem_));
   for (std::size_t i = 0; i < writers_.size(); ++i) {
-    writers_[i].place(margins_[i], figure_.panel_width * static_cast<double>(i % figure_.columns),
-                      figure_.panel_height * static_cast<double>(i / figure_.columns), width,
-                      height);
+    writers_[i].place(margins_[i], cells_[i], width_, height_);
     out += writers_[i].commands(stem_ + ".dat");
   }
   return out + "unset multiplot\nset output\n}\n";
@@ -70,7 +62,7 @@ std::string FigureWriter::panel_script(const fs::path& folder) {
   const double width = figure_.panel_width, height = figure_.panel_height;
   std::string out = "reset\n" + setup() + svg_terminal(width, height) + "\n";
   for (std::size_t i = 0; i < writers_.size(); ++i) {
-    writers_[i].place(margins_[i], 0.0, 0.0, width, height);
+    writers_[i].place(margins_[i], {0.0, 0.0, width, height}, width, height);
     const std::string file = (folder / fmt::format("{}.svg", i + 1)).string();
     out += fmt::format("set output {}\n", quote(file));
     out += writers_[i].commands(stem_ + ".dat");
@@ -100,6 +92,31 @@ void FigureWriter::align_margins() {
       margins_[i].top = std::max(margins_[i].top, own[j].top);
       margins_[i].bottom = std::max(margins_[i].bottom, own[j].bottom);
     }
+  for (std::size_t i = 0; i < count; ++i)
+    cells_.push_back({figure_.panel_width * static_cast<double>(i % figure_.columns),
+                      figure_.panel_height * static_cast<double>(i / figure_.columns),
+                      figure_.panel_width, figure_.panel_height});
+}
+
+void FigureWriter::join() {
+  constexpr double gap = 8.0;
+  const std::size_t last = figure_.rows() - 1;
+  double left = 0.0, bottom = 0.0;
+  for (std::size_t i = 0; i < writers_.size(); ++i) {
+    const Margins own = writers_[i].margins();
+    if (i % figure_.columns == 0) left = std::max(left, own.left);
+    if (i / figure_.columns == last) bottom = std::max(bottom, own.bottom);
+  }
+  for (std::size_t i = 0; i < writers_.size(); ++i) {
+    const std::size_t row = i / figure_.columns, column = i % figure_.columns;
+    const double more_left = column == 0 ? left : 0.0, more_below = row == last ? bottom : 0.0;
+    margins_.push_back({more_left, gap, gap, more_below});
+    cells_.push_back({left - more_left + figure_.panel_width * static_cast<double>(column),
+                      figure_.panel_height * static_cast<double>(row),
+                      figure_.panel_width + more_left, figure_.panel_height + more_below});
+  }
+  width_ += left;
+  height_ += bottom;
 }
 
 }  // namespace neyman::reports

@@ -20,12 +20,16 @@ class FigureWriter {
  private:
   /// Panels above each other share their left edge, panels side by side their top and bottom.
   void align_margins();
+  /// All axes have the same size, with labels outside.
+  void join();
 
   const Figure& figure_;
   std::string stem_;
   DataFile data_;
   std::vector<PanelWriter> writers_;
   std::vector<Margins> margins_;
+  std::vector<Cell> cells_;
+  double width_ = 0.0, height_ = 0.0;
 };
 
 }  // namespace neyman::reports

@@ -166,16 +166,16 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-/// A link to a file: the file itself where it is small. Empty where there is no such file.
-std::string file_link(const fs::path& path, std::string_view type, std::string_view words) {
+/// A link to a file beside the page; with a type, to its content where that is small. Empty where
+/// there is no such file.
+std::string file_link(const fs::path& path, std::string_view words, std::string_view type = {}) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   if (error) return {};
   const std::string name = path.filename().string();
   std::string target = (path.parent_path().filename() / path.filename()).generic_string();
-  if (size < Page::embed_limit) {
+  if (!type.empty() && size < Page::embed_limit)
     target = fmt::format("data:{};base64,{}", type, base64(read_file(path.string())));
-  }
   return fmt::format("<a download=\"{}\" href=\"{}\">{}</a>\n", escape_html(name),
                      escape_html(target), words);
 }
@@ -404,13 +404,24 @@ Page& Page::headlines(const std::vector<Headline>& headlines) {
 
 Page& Page::checks(const std::vector<CheckLine>& checks) {
   if (checks.empty()) return *this;
+  const auto any = [&](std::string CheckLine::*text) {
+    return std::any_of(checks.begin(), checks.end(),
+                       [&](const CheckLine& check) { return !(check.*text).empty(); });
+  };
+  const bool statistics = any(&CheckLine::statistic), p_values = any(&CheckLine::p_value);
   std::string out =
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Checks\"><table>\n"
-      "<thead><tr><th scope=\"col\">Check</th>"
-      "<th scope=\"col\">Verdict</th><th scope=\"col\">Detail</th></tr></thead>\n<tbody>\n";
-  for (const CheckLine& check : checks)
-    out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n",
-                       running(check.name), badge(check.verdict), running(check.detail));
+      "<thead><tr><th scope=\"col\">Check</th><th scope=\"col\">Verdict</th>";
+  if (statistics) out += "<th scope=\"col\" class=\"n\">Statistic</th>";
+  if (p_values) out += "<th scope=\"col\" class=\"n\">p-value</th>";
+  out += "<th scope=\"col\">Meaning</th></tr></thead>\n<tbody>\n";
+  for (const CheckLine& check : checks) {
+    out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td>", running(check.name),
+                       badge(check.verdict));
+    if (statistics) out += fmt::format("<td class=\"n\">{}</td>", running(check.statistic));
+    if (p_values) out += fmt::format("<td class=\"n\">{}</td>", running(check.p_value));
+    out += fmt::format("<td>{}</td></tr>\n", running(check.detail));
+  }
   target() += out + "</tbody>\n</table></div>\n";
   return *this;
 }
@@ -479,10 +490,10 @@ Page& Page::figure(const DrawnFigure& figure) {
   out += fmt::format(
       "</div>\n<figcaption>\n<div><b>Figure {}{}</b> {}</div>\n", figure_names_.size(),
       figure.title.empty() ? "." : ". " + escape_html(figure.title) + ".", running(figure.caption));
-  const std::string links = file_link(figure.pdf, "application/pdf", "PDF") +
-                            file_link(figure.svg, "image/svg+xml", "SVG") +
-                            file_link(figure.data, "text/plain;charset=utf-8", "data") +
-                            file_link(figure.script, "text/plain;charset=utf-8", "gnuplot script");
+  const std::string_view text = "text/plain;charset=utf-8";
+  const std::string links = file_link(figure.pdf, "PDF") + file_link(figure.svg, "SVG") +
+                            file_link(figure.data, "data", text) +
+                            file_link(figure.script, "gnuplot script", text);
   if (!links.empty()) out += "<div class=\"files\">" + links + "</div>\n";
   target() += out + "</figcaption>\n</figure>\n";
   return *this;

@@ -60,11 +60,13 @@ Json study_part(const Results& r) {
                                         const auto& parameter = r.parameters[p];
                                         Json out = {{"range", {parameter.low, parameter.high}}};
                                         if (parameter.truth) out["truth"] = *parameter.truth;
+                                        if (parameter.nuisance) out["role"] = "nuisance";
                                         return out;
                                       })},
           {"reference", by_parameter(r.parameters, r.reference)},
           {"features", r.feature_names},
           {"components", r.component_names},
+          {"ratio", r.ratio},
           {"classifier", r.classifier},
           {"calibration", r.calibration},
           {"levels", r.levels},
@@ -91,6 +93,14 @@ Json ends_at_bound(const std::vector<Interval>& intervals) {
   return out;
 }
 
+/// Why intervals are not to be trusted, by level.
+Json doubtful(const std::vector<Interval>& intervals) {
+  Json out = Json::object();
+  for (const auto& interval : intervals)
+    if (!interval.ok) out[level_key(interval.level)] = interval.message;
+  return out;
+}
+
 Json fitted_parameter(const Results& r, const FitReport& report, std::size_t p) {
   const auto& fit = report.fit;
   Json out = {{"estimate", fit.point[p]},
@@ -104,6 +114,9 @@ Json fitted_parameter(const Results& r, const FitReport& report, std::size_t p) 
   if (p < report.intervals.size())
     if (Json ends = ends_at_bound(report.intervals[p]); !ends.empty())
       out["interval_at_bound"] = ends;
+  if (p < report.intervals.size())
+    if (Json trouble = doubtful(report.intervals[p]); !trouble.empty())
+      out["interval_doubtful"] = trouble;
   return out;
 }
 
@@ -112,7 +125,7 @@ Json fit_part(const Results& r, const FitReport& report) {
   for (const auto& scan : report.scans)
     scans[r.parameters[scan.parameter].name] = {{"values", scan.values},
                                                 {"statistic", scan.statistic}};
-  return {
+  Json out = {
       {"status", to_string(report.fit.status)},
       {"log_likelihood", report.fit.log_likelihood},
       {"evaluations", report.fit.evaluations},
@@ -121,7 +134,142 @@ Json fit_part(const Results& r, const FitReport& report) {
        by_parameter(r.parameters, [&](std::size_t p) { return fitted_parameter(r, report, p); })},
       {"covariance", matrix(report.fit.covariance)},
       {"simulation_covariance", matrix(report.fit.simulation_covariance)},
+      {"correlation", matrix(correlation_of(report.fit))},
       {"scan", scans}};
+  if (!report.fit.message.empty()) out["message"] = report.fit.message;
+  return out;
+}
+
+Json lines_part(const std::vector<Polyline>& lines) {
+  Json out = Json::array();
+  for (const auto& line : lines)
+    out.push_back({{"closed", line.closed}, {"x", line.x}, {"y", line.y}});
+  return out;
+}
+
+Json surface_part(const Results& r, const SurfaceReport& report) {
+  const auto& surface = report.surface;
+  Json contours = Json::array();
+  for (const auto& contour : report.contours)
+    contours.push_back({{"level", contour.level},
+                        {"threshold", contour.threshold},
+                        {"touches_bound", contour.touches_bound},
+                        {"failed", contour.failed},
+                        {"lines", lines_part(contour.lines)}});
+  Json out = {
+      {"label", report.label},
+      {"parameters", {r.parameters[surface.first].name, r.parameters[surface.second].name}}};
+  if (!report.minimum.empty()) out["minimum"] = by_parameter(r.parameters, report.minimum);
+  out["x"] = surface.x;
+  out["y"] = surface.y;
+  out["statistic"] = matrix(surface.statistic);
+  if (!report.deviation.empty()) out["deviation"] = matrix(report.deviation);
+  out["failed"] = surface.failed;
+  out["contours"] = contours;
+  if (report.evaluated.cols() == r.parameters.size() && !report.evaluated.empty())
+    out["evaluated"] =
+        by_parameter(r.parameters, [&](std::size_t p) { return report.evaluated.column(p); });
+  return out;
+}
+
+Json surfaces_part(const Results& r) {
+  Json out = Json::array();
+  for (const auto& report : r.surfaces)
+    if (std::max(report.surface.first, report.surface.second) < r.parameters.size())
+      out.push_back(surface_part(r, report));
+  return out;
+}
+
+/// By parameter, what the hypothesis says of it; free ones are left out.
+Json hypothesis_part(const Results& r, const CompositeHypothesis& hypothesis) {
+  Json out = Json::object();
+  for (std::size_t p = 0; p < r.parameters.size(); ++p) {
+    const std::string& name = r.parameters[p].name;
+    if (p < hypothesis.fixed.size() && hypothesis.fixed[p])
+      out[name] = {{"fixed", *hypothesis.fixed[p]}};
+    if (p < hypothesis.ranges.size() && hypothesis.ranges[p])
+      out[name] = {{"range", {hypothesis.ranges[p]->low, hypothesis.ranges[p]->high}}};
+  }
+  return out;
+}
+
+Json composite_test_part(const Results& r, const CompositeTest& test) {
+  Json out = {{"null", hypothesis_part(r, test.config.null)},
+              {"status", test.ok() ? "ok" : "failed"},
+              {"estimate", by_parameter(r.parameters, test.null_fit.point)},
+              {"statistic", test.statistic},
+              {"degrees", test.degrees},
+              {"mixed", test.mixed},
+              {"p_value", test.p_value}};
+  if (test.simulated_p_value) {
+    out["simulated_p_value"] = *test.simulated_p_value;
+    out["datasets"] = test.config.datasets;
+    out["failed"] = test.failed;
+    out["null_statistics"] = test.null_statistics;
+  }
+  return out;
+}
+
+Json tests_part(const Results& r) {
+  Json out = Json::array();
+  for (const auto& test : r.composite_tests) out.push_back(composite_test_part(r, test));
+  return out;
+}
+
+// -------------------------------------------------------------------------------- coverage
+
+Json critical_part(const std::vector<CriticalValue>& values) {
+  Json out = Json::object();
+  for (const auto& value : values)
+    out[level_key(value.level)] = {{"asymptotic", value.asymptotic},
+                                   {"simulated", value.toys},
+                                   {"low", value.low},
+                                   {"high", value.high},
+                                   {"enough", value.enough}};
+  return out;
+}
+
+/// Of one parameter, the others profiled.
+Json coverage_profile(const CoveragePoint& point, std::size_t i,
+                      const std::vector<double>& levels) {
+  Json out = {{"coverage", by_level(levels, point.ensemble.profiles[i].coverage)}};
+  if (i < point.profile_critical.size() && i < point.profile_coverage_critical.size()) {
+    out["thresholds"] = critical_part(point.profile_critical[i]);
+    out["coverage_simulated"] = by_level(levels, point.profile_coverage_critical[i]);
+  }
+  return out;
+}
+
+Json coverage_point(const Results& r, const CoveragePoint& point) {
+  const auto& levels = r.coverage->config.levels;
+  Json out = {
+      {"at", by_parameter(r.parameters, point.point)},
+      {"fitted", point.ensemble.statistic.size()},
+      {"failed", point.ensemble.failed},
+      {"coverage", by_level(levels, point.ensemble.coverage)},
+      {"coverage_error", by_level(levels, point.coverage_error)},
+      {"wilks",
+       {{"statistic", point.ensemble.wilks.statistic}, {"p_value", point.ensemble.wilks.p_value}}}};
+  if (!point.critical.empty()) {
+    out["thresholds"] = critical_part(point.critical);
+    out["coverage_simulated"] = by_level(levels, point.coverage_critical);
+    out["critical_failed"] = point.critical_failed;
+  }
+  Json profiles = Json::object();
+  for (std::size_t i = 0; i < point.ensemble.profiles.size(); ++i)
+    if (const auto p = point.ensemble.profiles[i].parameter; p < r.parameters.size())
+      profiles[r.parameters[p].name] = coverage_profile(point, i, levels);
+  if (!profiles.empty()) out["profiles"] = profiles;
+  return out;
+}
+
+Json coverage_part(const Results& r) {
+  Json points = Json::array();
+  for (const auto& point : r.coverage->points) points.push_back(coverage_point(r, point));
+  return {{"datasets", r.coverage->config.datasets},
+          {"critical_datasets", r.coverage->config.critical_datasets},
+          {"levels", r.coverage->config.levels},
+          {"points", points}};
 }
 
 Json test_part(const Results& r, const SimpleTest& test) {
@@ -146,6 +294,13 @@ Json ensemble_side(const Results& r, const EnsembleSide& side,
     out["coverage_with_simulation"] = by_level(levels, *coverage_with_simulation);
   out["failed"] = side.failed;
   out["wilks"] = {{"statistic", side.wilks.statistic}, {"p_value", side.wilks.p_value}};
+  Json profiles = Json::object();
+  for (const auto& profile : side.profiles)
+    if (profile.parameter < r.parameters.size())
+      profiles[r.parameters[profile.parameter].name] = {
+          {"coverage", by_level(levels, profile.coverage)},
+          {"wilks", {{"statistic", profile.wilks.statistic}, {"p_value", profile.wilks.p_value}}}};
+  if (!profiles.empty()) out["profiles"] = profiles;
   out["estimates"] =
       by_parameter(r.parameters, [&](std::size_t p) { return side.estimates.column(p); });
   out["statistics"] = side.statistic;
@@ -185,8 +340,15 @@ Json diagnostics_part(const Results& r) {
   for (const auto& check : r.diagnostics) {
     Json entry = {{"name", check.name}, {"statistic", check.statistic}};
     if (check.p_value) entry["p_value"] = *check.p_value;
+    if (check.tolerance) entry["tolerance"] = *check.tolerance;
     entry["verdict"] = to_string(check.verdict);
     entry["description"] = check.explanation;
+    if (!check.note.empty()) entry["note"] = check.note;
+    if (!check.numbers.empty()) {
+      Json numbers = Json::object();
+      for (const auto& [name, value] : check.numbers) numbers[name] = value;
+      entry["numbers"] = std::move(numbers);
+    }
     out.push_back(std::move(entry));
   }
   return out;
@@ -206,8 +368,11 @@ Json all(const Results& r) {
               {"study", study_part(r)},
               {"fit", fit_part(r, r.fit)}};
   if (r.exact_fit) out["exact_fit"] = fit_part(r, *r.exact_fit);
+  if (!r.surfaces.empty()) out["surfaces"] = surfaces_part(r);
   if (r.test) out["test"] = test_part(r, *r.test);
+  if (!r.composite_tests.empty()) out["tests"] = tests_part(r);
   if (r.ensemble) out["ensemble"] = ensemble_part(r);
+  if (r.coverage) out["coverage"] = coverage_part(r);
   if (!r.comparisons.empty()) {
     out["compared_at"] = by_parameter(r.parameters, r.compared_point);
     out["comparison"] = comparison_part(r);

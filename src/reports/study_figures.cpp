@@ -10,184 +10,12 @@
 #include "neyman/inference/statistics.hpp"
 #include "neyman/reports/symbol.hpp"
 #include "neyman/reports/terminal.hpp"
+#include "reports/figure_parts.hpp"
 #include "reports/words.hpp"
 
 namespace neyman::reports {
 
 namespace {
-
-// Panels beside each other: one wide, two of half the width of a page, or three small ones.
-constexpr double wide = 560.0, half = 480.0, third = 330.0;
-
-// ------------------------------------------------------------------------------ histograms
-
-std::vector<double> sorted_finite(std::span<const double> values) {
-  std::vector<double> out;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(out),
-               [](double v) { return std::isfinite(v); });
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-double quantile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
-}
-
-/// The extent of sorted values, without far tails that would flatten all the rest.
-Range extent(const std::vector<double>& sorted) {
-  const Range all{sorted.front(), sorted.back()};
-  const double low = quantile(sorted, 0.001), high = quantile(sorted, 0.999);
-  const double reach = 0.35 * (high - low);
-  if (!(reach > 0.0)) return all;
-  return {std::max(all.low, low - reach), std::min(all.high, high + reach)};
-}
-
-std::vector<double> equal_edges(Range range, std::size_t bins) {
-  if (!(range.high > range.low)) {
-    const double pad = range.low == 0.0 ? 0.5 : 0.05 * std::abs(range.low);
-    range = {range.low - pad, range.low + pad};
-  }
-  std::vector<double> edges;
-  for (std::size_t b = 0; b <= bins; ++b)
-    edges.push_back(range.low +
-                    (range.high - range.low) * static_cast<double>(b) / static_cast<double>(bins));
-  return edges;
-}
-
-/// Freedman and Diaconis' bin width, made finer: distributions with several peaks are wider than
-/// any of their peaks. 0 where half of the values are equal.
-double bin_width(const std::vector<double>& sorted) {
-  const double spread = quantile(sorted, 0.75) - quantile(sorted, 0.25);
-  return 1.2 * spread / std::cbrt(static_cast<double>(sorted.size()));
-}
-
-std::size_t bins_for(Range range, double width) {
-  if (!(width > 0.0)) return 40;
-  return static_cast<std::size_t>(std::clamp((range.high - range.low) / width, 15.0, 80.0));
-}
-
-/// Density over bins: of all values, also of those outside.
-std::vector<double> density(std::span<const double> values, const std::vector<double>& edges) {
-  const double bins = static_cast<double>(edges.size() - 1), size = edges.back() - edges.front();
-  std::vector<double> out(edges.size() - 1, 0.0);
-  for (const double value : values) {
-    if (!(value >= edges.front() && value <= edges.back())) continue;
-    const auto bin = static_cast<std::size_t>((value - edges.front()) / size * bins);
-    out[std::min(bin, out.size() - 1)] += bins / (size * static_cast<double>(values.size()));
-  }
-  return out;
-}
-
-Range with_margin(Range range, double share) {
-  const double pad = share * (range.high - range.low);
-  return {range.low - pad, range.high + pad};
-}
-
-/// Edges that suit two samples together; the second may be empty.
-std::vector<double> common_edges(std::span<const double> a, std::span<const double> b,
-                                 double coarser = 1.0) {
-  auto all = sorted_finite(a);
-  const auto more = sorted_finite(b);
-  double width = bin_width(all);
-  if (!more.empty()) width = std::min(width, bin_width(more));
-  all.insert(all.end(), more.begin(), more.end());
-  std::sort(all.begin(), all.end());
-  const Range range = with_margin(extent(all), 0.02);
-  return equal_edges(range, bins_for(range, coarser * width));
-}
-
-Histogram histogram_of(std::span<const double> values, const std::vector<double>& edges,
-                       std::string label, Role role, bool filled = true) {
-  return {edges, density(values, edges), std::move(label), role, filled, {}};
-}
-
-/// Room above the highest bar for words beside a line.
-void leave_room(Panel& panel) {
-  double top = 0.0;
-  for (const auto& series : panel.series)
-    if (const auto* histogram = std::get_if<Histogram>(&series))
-      for (const double value : histogram->values) top = std::max(top, value);
-  if (top > 0.0) panel.y_range = Range{0.0, 1.16 * top};
-}
-
-bool any_finite(std::span<const double> values) {
-  return std::any_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
-}
-
-// ------------------------------------------------------------------------------------ data
-
-std::string at_point(const Results& r, const std::vector<double>& point) {
-  return point_words(r.parameters, point);
-}
-
-/// Where a share of the data tells most about which of the two densities is the true one.
-std::string largest_difference(const Results& r) {
-  std::size_t best = 0;
-  const auto relative = [&](std::size_t i) {
-    return r.denominator_density[i] > 0.0 ? r.numerator_density[i] / r.denominator_density[i] - 1.0
-                                          : 0.0;
-  };
-  const auto information = [&](std::size_t i) {
-    return r.denominator_density[i] * relative(i) * relative(i);
-  };
-  for (std::size_t i = 1; i < r.density_x.size(); ++i)
-    if (information(i) > information(best)) best = i;
-  return fmt::format("They differ most significantly at {} = {}, where the first is {} {}.",
-                     r.feature_names.front(), number(r.density_x[best], 2),
-                     percent(std::abs(relative(best)), 0),
-                     relative(best) >= 0.0 ? "higher" : "lower");
-}
-
-std::optional<Figure> data_figure(const Results& r) {
-  constexpr std::size_t most = 12;
-  if (r.data.empty()) return std::nullopt;
-  const std::size_t features = r.data.cols(), shown = std::min(features, most);
-  Figure figure;
-  figure.name = "data";
-  figure.title = "The data";
-  figure.columns = std::min<std::size_t>(features, 3);
-  figure.panel_width = features == 1 ? wide : third;
-  figure.panel_height = features == 1 ? 360.0 : 250.0;
-  std::size_t outside = 0;
-  for (std::size_t f = 0; f < shown; ++f) {
-    const auto values = r.data.column(f);
-    const auto sorted = sorted_finite(values);
-    if (sorted.empty()) return std::nullopt;
-    const Range range = extent(sorted);
-    const auto edges = equal_edges(range, bins_for(range, bin_width(sorted)));
-    outside += static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [&](double v) {
-      return v < edges.front() || v > edges.back();
-    }));
-    Panel panel;
-    panel.x_label = f < r.feature_names.size() ? r.feature_names[f] : fmt::format("x{}", f);
-    panel.y_label = "density";
-    panel.x_range = Range{edges.front(), edges.back()};
-    panel.series.emplace_back(histogram_of(values, edges, features == 1 ? "data" : "", Role::data));
-    figure.panels.push_back(std::move(panel));
-  }
-  figure.caption = data_words(r);
-  if (features == 1 && !r.density_x.empty() && !r.numerator_density.empty()) {
-    const std::string x = figure.panels[0].x_label;
-    const auto name = [&](const std::vector<double>& point) {
-      return fmt::format("p({} | {})", x, at_point(r, point));
-    };
-    auto& series = figure.panels[0].series;
-    series.emplace_back(Line{r.density_x, r.denominator_density, name(r.reference),
-                             Role::denominator, Dash::dashed, 2.0});
-    series.emplace_back(Line{r.density_x, r.numerator_density, name(r.compared_point),
-                             Role::numerator, Dash::solid, 2.0});
-    figure.caption +=
-        fmt::format(", with the densities at {} and at {}. {}", at_point(r, r.compared_point),
-                    at_point(r, r.reference), largest_difference(r));
-  } else {
-    figure.caption += features == 1 ? "." : fmt::format(": {}.", count_words(features, "feature"));
-  }
-  if (outside > 0)
-    figure.caption += fmt::format(" {} beyond the edges of the frame {} not drawn.",
-                                  count_words(outside, "value"), outside == 1 ? "is" : "are");
-  if (shown < features) figure.caption += fmt::format(" The first {} features are shown.", shown);
-  return figure;
-}
 
 // ---------------------------------------------------------------------------------- scores
 
@@ -319,7 +147,7 @@ std::string error_words(const Results& r) {
   }
   if (parts.empty()) return {};
   std::string text = fmt::format("Mean |log r̂ − log r| over events simulated at {}: ",
-                                 at_point(r, r.compared_point));
+                                 theta_words(r, r.compared_point));
   for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : "; ") + parts[i];
   return text + ".";
 }
@@ -351,7 +179,7 @@ std::optional<Figure> ratio_figure(const Results& r) {
   figure.panel_height = 350.0;
   figure.caption =
       fmt::format("log r̂ between {} and {}, learned in three ways by each classifier. ",
-                  at_point(r, r.compared_point), at_point(r, r.reference)) +
+                  theta_words(r, r.compared_point), theta_words(r, r.reference)) +
       error_words(r);
   return figure;
 }
@@ -370,9 +198,9 @@ std::optional<Figure> log_ratio_figure(const Results& r) {
   figure.panel_width = wide;
   figure.panel_height = 330.0;
   figure.caption =
-      fmt::format("log r between {} and {} of {} simulated at {}.", at_point(r, r.compared_point),
-                  at_point(r, r.reference), count_words(r.log_ratios.size(), "event"),
-                  at_point(r, r.compared_point));
+      fmt::format("log r between {} and {} of {} simulated at {}.",
+                  theta_words(r, r.compared_point), theta_words(r, r.reference),
+                  count_words(r.log_ratios.size(), "event"), theta_words(r, r.compared_point));
   const bool paired = r.exact_log_ratios.size() == r.log_ratios.size();
   if (paired)
     panel.series.emplace_back(histogram_of(r.exact_log_ratios, edges, "exact", Role::exact));
@@ -505,9 +333,7 @@ std::optional<Figure> likelihood_figure(const Results& r) {
     }
   }
   if (figure.panels.empty()) return std::nullopt;
-  figure.columns = std::min<std::size_t>(figure.panels.size(), 2);
-  figure.panel_width = figure.columns == 1 ? wide : half;
-  figure.panel_height = 360.0;
+  set_grid(figure, 360.0, 360.0, 290.0);
   return figure;
 }
 
@@ -549,7 +375,7 @@ Panel wilks_panel(const Results& r) {
   const auto degrees = static_cast<double>(r.parameters.size());
   const double high = std::max(chi2_quantile(0.999, degrees), 1.0);
   Panel panel;
-  panel.x_label = fmt::format("−2 log Λ({})", at_point(r, ensemble.config.point));
+  panel.x_label = fmt::format("−2 log Λ({})", theta_words(r, ensemble.config.point));
   panel.y_label = "density";
   panel.y_log = true;
   panel.x_range = Range{0.0, high};
@@ -603,9 +429,7 @@ std::optional<Figure> ensemble_figure(const Results& r) {
   for (std::size_t p = 0; p < r.parameters.size(); ++p)
     figure.panels.push_back(estimates_panel(r, p));
   figure.panels.push_back(wilks_panel(r));
-  figure.columns = figure.panels.size() == 3 ? 3 : 2;
-  figure.panel_width = figure.columns == 3 ? third : half;
-  figure.panel_height = figure.columns == 3 ? 290.0 : 340.0;
+  set_grid(figure, 340.0, 340.0, 290.0);
   figure.caption = ensemble_caption(r);
   return figure;
 }
@@ -619,8 +443,8 @@ std::optional<Figure> test_figure(const Results& r) {
   const auto& test = *r.test;
   const auto edges = common_edges(test.null_statistics, test.alternative_statistics, 1.5);
   Panel panel;
-  const auto null = at_point(r, test.config.null);
-  const auto alternative = at_point(r, test.config.alternative);
+  const auto null = theta_words(r, test.config.null);
+  const auto alternative = theta_words(r, test.config.alternative);
   panel.x_label = fmt::format("Σ log r̂(x; {}, {})", null, alternative);
   panel.y_label = "density";
   panel.series.emplace_back(histogram_of(test.alternative_statistics, edges,
@@ -648,9 +472,23 @@ std::optional<Figure> test_figure(const Results& r) {
 
 std::vector<Figure> study_figures(const Results& results) {
   std::vector<Figure> out;
-  for (const auto& make : {data_figure, scores_figure, ratio_figure, log_ratio_figure,
-                           likelihood_figure, ensemble_figure, test_figure})
-    if (auto figure = make(results)) out.push_back(std::move(*figure));
+  const auto add = [&](std::optional<Figure> figure) {
+    if (figure) out.push_back(std::move(*figure));
+  };
+  const auto add_all = [&](std::vector<Figure> figures) {
+    for (auto& figure : figures) out.push_back(std::move(figure));
+  };
+  add(data_figure(results));
+  add(scores_figure(results));
+  add(ratio_figure(results));
+  add(log_ratio_figure(results));
+  add(likelihood_figure(results));
+  add_all(surface_figures(results));
+  add(correlation_figure(results));
+  add(ensemble_figure(results));
+  add(coverage_figure(results));
+  add(test_figure(results));
+  add_all(diagnostic_figures(results));
   return out;
 }
 

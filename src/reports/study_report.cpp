@@ -40,6 +40,15 @@ class Figures {
     for (const auto& figure : drawn_)
       if (figure.name == name && used_.insert(name).second) page_.figure(figure);
   }
+  /// All whose name begins so, in their order.
+  bool has_any(const std::string& start) const {
+    return std::any_of(drawn_.begin(), drawn_.end(),
+                       [&](const DrawnFigure& f) { return f.name.starts_with(start); });
+  }
+  void place_all(const std::string& start) {
+    for (const auto& figure : drawn_)
+      if (figure.name.starts_with(start)) place(figure.name);
+  }
   bool any_left() const { return used_.size() < drawn_.size(); }
   void place_rest() {
     for (const auto& figure : drawn_) place(figure.name);
@@ -95,6 +104,7 @@ bool finite(const Headline& h) {
 
 void add_headlines(const Results& r, Page& page) {
   for (std::size_t p = 0; p < r.parameters.size(); ++p) {
+    if (r.parameters[p].nuisance) continue;
     std::vector<Headline> pair;
     if (auto learned = headline(r, r.fit, p, false); finite(learned)) pair.push_back(learned);
     if (r.exact_fit)
@@ -112,7 +122,8 @@ void add_check_notes(const Results& r, Page& page) {
       passed.push_back(check.name + p);
     else
       page.note(verdict_of(check.verdict),
-                fmt::format("Check {}{}: {}", check.name, p, check.explanation));
+                fmt::format("Check {}{}: {}{}", check.name, p, check.explanation,
+                            check.note.empty() ? "" : " " + check.note));
   }
   if (!passed.empty() && passed.size() == r.diagnostics.size())
     page.note(Verdict::pass,
@@ -132,8 +143,16 @@ void add_lead(const Results& r, Page& page) {
 
 // ------------------------------------------------------------------------------ the sections
 
-void add_result(const Results& r, Page& page, Figures& figures) {
-  page.section("Result");
+/// The parameters of interest, then the others.
+std::vector<std::size_t> by_interest(const ParameterSpace& parameters) {
+  std::vector<std::size_t> out;
+  for (const bool nuisance : {false, true})
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+      if (parameters[p].nuisance == nuisance) out.push_back(p);
+  return out;
+}
+
+Table result_table(const Results& r) {
   Table table;
   table.columns = {"Parameter", "Likelihood", "Estimate", "Statistical error", "Simulation error"};
   for (const double level : r.levels) table.columns.push_back(level_words(level) + " interval");
@@ -141,25 +160,42 @@ void add_result(const Results& r, Page& page, Figures& figures) {
   table.numeric[0] = table.numeric[1] = false;
   const auto add = [&](const FitReport& report, std::size_t p, const char* which) {
     std::vector<std::string> row = {
-        symbol(r.parameters[p].name), which, rounded(report.fit.point[p], report.fit.error(p)),
+        symbol(r.parameters[p].name) + (r.parameters[p].nuisance ? " (nuisance)" : ""), which,
+        rounded(report.fit.point[p], report.fit.error(p)),
         number(report.fit.statistical_error(p), 2), number(report.fit.simulation_error(p), 2)};
-    for (std::size_t l = 0; l < r.levels.size(); ++l)
-      row.push_back(p < report.intervals.size() && l < report.intervals[p].size()
-                        ? interval_words(report.intervals[p][l], report.fit.error(p))
-                        : "");
+    for (std::size_t l = 0; l < r.levels.size(); ++l) {
+      const bool known = p < report.intervals.size() && l < report.intervals[p].size();
+      row.push_back(known ? interval_words(report.intervals[p][l], report.fit.error(p)) : "");
+      if (known && !report.intervals[p][l].ok) row.back() += " (not to be trusted)";
+    }
     table.rows.push_back(std::move(row));
   };
-  for (std::size_t p = 0; p < r.parameters.size(); ++p) {
+  for (const std::size_t p : by_interest(r.parameters)) {
     add(r.fit, p, "learned");
     if (r.exact_fit) add(*r.exact_fit, p, "exact");
   }
-  page.table(table);
+  return table;
+}
+
+void add_result(const Results& r, Page& page, Figures& figures) {
+  page.section("Result");
+  page.table(result_table(r));
   figures.place("likelihood");
+  figures.place("correlation");
+}
+
+void add_surfaces(const Results& r, Page& page, Figures& figures) {
+  if (r.surfaces.empty() || !(figures.has_any("surface-") || figures.has_any("contours-"))) return;
+  page.section("Likelihood surface");
+  figures.place_all("surface-");
+  figures.place_all("contours-");
 }
 
 void add_test(const Results& r, Page& page, Figures& figures) {
+  if (!r.test && r.composite_tests.empty()) return;
+  page.section(r.composite_tests.empty() ? "Test" : "Tests");
+  for (const auto& test : r.composite_tests) page.paragraph(composite_words(r, test));
   if (!r.test) return;
-  page.section("Test");
   page.paragraph(test_words(r));
   figures.place("test");
 }
@@ -186,15 +222,18 @@ Table ensemble_table(const Results& r) {
     const auto mean_cell = [&](const EnsembleSide& side) {
       return measurement(side.means[p], n > 0.0 ? side.spreads[p] / std::sqrt(n) : 0.0);
     };
-    table.rows.push_back({"Mean estimate of " + name, number(ensemble.config.point[p]),
-                          mean_cell(ensemble.approximate), exact ? mean_cell(*exact) : ""});
+    const std::string expected =
+        p < ensemble.config.point.size() ? number(ensemble.config.point[p]) : "";
+    table.rows.push_back({"Mean estimate of " + name, expected, mean_cell(ensemble.approximate),
+                          exact ? mean_cell(*exact) : ""});
     table.rows.push_back({"Standard deviation of " + name, "",
                           number(ensemble.approximate.spreads[p], 3),
                           exact ? number(exact->spreads[p], 3) : ""});
     table.rows.push_back(
         {"Bias of " + name + ", in standard deviations", "0", number(ensemble.bias[p], 2), ""});
-    table.rows.push_back({"Simulation error of " + name + " / statistical error", "",
-                          number(ensemble.simulation_share[p], 2), ""});
+    if (p < ensemble.simulation_share.size() && ensemble.simulation_share[p] > 0.0)
+      table.rows.push_back({"Simulation error of " + name + " / statistical error", "",
+                            number(ensemble.simulation_share[p], 2), ""});
   }
   const auto at = [](const std::vector<double>& values, std::size_t l) {
     return l < values.size() ? std::optional(values[l]) : std::nullopt;
@@ -206,6 +245,17 @@ Table ensemble_table(const Results& r) {
                                       exact ? at(exact->coverage, l) : std::nullopt));
     table.rows.push_back(coverage_row(r, "… without the simulation error", level,
                                       at(ensemble.approximate.coverage, l), std::nullopt));
+  }
+  for (std::size_t i = 0; i < ensemble.approximate.profiles.size(); ++i) {
+    const auto& profile = ensemble.approximate.profiles[i];
+    if (profile.parameter >= r.parameters.size()) continue;
+    const auto* other =
+        exact != nullptr && i < exact->profiles.size() ? &exact->profiles[i] : nullptr;
+    for (std::size_t l = 0; l < ensemble.config.levels.size(); ++l)
+      table.rows.push_back(
+          coverage_row(r, "Coverage for " + symbol(r.parameters[profile.parameter].name) + " alone",
+                       ensemble.config.levels[l], at(profile.coverage, l),
+                       other != nullptr ? at(other->coverage, l) : std::nullopt));
   }
   table.rows.push_back({"χ² test of −2 log Λ, p-value", "",
                         p_value(ensemble.approximate.wilks.p_value),
@@ -252,6 +302,49 @@ void add_ensemble(const Results& r, Page& page, Figures& figures) {
   page.table(ensemble_table(r));
 }
 
+/// A row for each point and level.
+Table coverage_table(const Results& r) {
+  const auto& coverage = *r.coverage;
+  Table table;
+  table.columns = {"Point", "Simulated at", "Level", "With χ² thresholds"};
+  table.numeric = {true, false, true, true};
+  const bool simulated = coverage.config.critical_datasets > 0;
+  if (simulated) {
+    for (const char* column : {"With simulated thresholds", "Threshold", "χ² threshold"})
+      table.columns.push_back(column);
+    table.numeric.resize(table.columns.size(), true);
+  }
+  for (std::size_t i = 0; i < coverage.points.size(); ++i) {
+    const auto& point = coverage.points[i];
+    const std::size_t n = point.ensemble.statistic.size();
+    for (std::size_t l = 0; l < coverage.config.levels.size(); ++l) {
+      const auto share = [&](const std::vector<double>& values) {
+        return l < values.size() ? share_words(values[l], n) : std::string();
+      };
+      std::vector<std::string> row = {std::to_string(i + 1), theta_words(r, point.point),
+                                      level_words(coverage.config.levels[l]),
+                                      share(point.ensemble.coverage)};
+      if (simulated) {
+        const auto* critical = l < point.critical.size() ? &point.critical[l] : nullptr;
+        row.push_back(share(point.coverage_critical));
+        row.push_back(critical ? number(critical->toys, 3) + (critical->enough ? "" : " (too few)")
+                               : "");
+        row.push_back(critical ? number(critical->asymptotic, 3) : "");
+      }
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
+void add_coverage(const Results& r, Page& page, Figures& figures) {
+  if (!r.coverage || r.coverage->points.empty()) return;
+  page.section("Coverage");
+  if (!figures.has("coverage")) page.paragraph(coverage_words(r));
+  figures.place("coverage");
+  page.table(coverage_table(r));
+}
+
 void add_ratio(const Results& r, Page& page, Figures& figures) {
   const bool any = figures.has("data") || figures.has("scores") || !r.comparisons.empty();
   if (!any) return;
@@ -260,9 +353,9 @@ void add_ratio(const Results& r, Page& page, Figures& figures) {
   figures.place("scores");
   figures.place("ratio");
   Table table;
-  table.caption = "Mean |log r̂ − log r| over events at " +
-                  (r.compared_point.empty() ? std::string("the compared point")
-                                            : point_words(r.parameters, r.compared_point));
+  table.caption = "Mean |log r̂ − log r| over events at " + (r.compared_point.empty()
+                                                                ? std::string("the compared point")
+                                                                : theta_words(r, r.compared_point));
   table.columns = {"Classifier", "Uncalibrated", "Calibrated", "Decomposed"};
   table.numeric = {false, true, true, true};
   for (const auto& entry : r.comparisons) {
@@ -277,16 +370,20 @@ void add_ratio(const Results& r, Page& page, Figures& figures) {
   figures.place("log-ratio");
 }
 
-void add_checks(const Results& r, Page& page) {
+void add_checks(const Results& r, Page& page, Figures& figures) {
   if (r.diagnostics.empty()) return;
   page.section("Checks");
   std::vector<CheckLine> lines;
   for (const auto& check : r.diagnostics) {
-    std::string detail = "statistic " + number(check.statistic, 3);
-    if (check.p_value) detail += ", p = " + p_value(*check.p_value);
-    lines.push_back({check.name, verdict_of(check.verdict), detail + ". " + check.explanation});
+    std::string meaning = check.explanation;
+    if (check.tolerance && *check.tolerance > 0.0)
+      meaning += fmt::format(" Deviations up to {} are not counted.", number(*check.tolerance, 2));
+    if (!check.note.empty()) meaning += " " + check.note;
+    lines.push_back({check.name, verdict_of(check.verdict), meaning, number(check.statistic, 3),
+                     check.p_value ? p_value(*check.p_value) : ""});
   }
   page.checks(lines);
+  figures.place_all("diagnostic-");
 }
 
 void add_asked(const Results& r, Page& page) {
@@ -296,6 +393,7 @@ void add_asked(const Results& r, Page& page) {
     std::string value =
         fmt::format("{} to {}", number(parameter.low, 6), number(parameter.high, 6));
     if (parameter.truth) value += ", truth " + number(*parameter.truth, 6);
+    if (parameter.nuisance) value += ", nuisance";
     facts.push_back({"Parameter " + symbol(parameter.name), value});
   }
   const auto add = [&](const char* name, const std::string& value) {
@@ -307,6 +405,7 @@ void add_asked(const Results& r, Page& page) {
   add(r.feature_names.size() == 1 ? "Feature" : "Features", join_words(r.feature_names));
   add("Data", data_words(r));
   if (r.outside > 0) add("Outside the calibrated range", count_words(r.outside, "event"));
+  add("Ratio", r.ratio);
   add("Classifier", r.classifier);
   add("Calibration", r.calibration);
   add("Seed", std::to_string(r.seed));
@@ -350,14 +449,16 @@ std::string study_report(const Results& results, const std::vector<DrawnFigure>&
   Figures figures(page, drawn);
   add_lead(results, page);
   add_result(results, page, figures);
+  add_surfaces(results, page, figures);
   add_test(results, page, figures);
   add_ensemble(results, page, figures);
+  add_coverage(results, page, figures);
+  add_checks(results, page, figures);
   add_ratio(results, page, figures);
   if (figures.any_left()) {
     page.section("Further figures");
     figures.place_rest();
   }
-  add_checks(results, page);
   add_asked(results, page);
   add_cost(results, page);
   if (!results.command.empty()) {

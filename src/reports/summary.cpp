@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "neyman/reports/figure.hpp"
 #include "neyman/reports/symbol.hpp"
 #include "neyman/reports/terminal.hpp"
 #include "reports/words.hpp"
@@ -82,36 +83,93 @@ std::string estimate(const Results& r, const FitReport& report, std::size_t p) {
                                 : measurement(report.fit.point[p], report.fit.error(p));
 }
 
-void add_fit(const Results& r, const Pen& pen, Lines& lines) {
+void add_one_parameter(const Results& r, const Pen& pen, Lines& lines) {
+  const std::string learned = estimate(r, r.fit, 0);
+  const std::string exact = r.exact_fit ? estimate(r, *r.exact_fit, 0) : "";
+  const std::size_t width = std::max(display_width(learned), display_width(exact));
+  lines.raw("  " + pen(Ink::bold, padded(symbol(r.parameters[0].name), label_width)) + " " +
+            pen(r.fit.fit.ok() ? Ink::bold : Ink::red, padded(learned, width)) +
+            intervals_of(r.fit, 0));
+  if (r.exact_fit) lines.add("exact", padded(exact, width) + intervals_of(*r.exact_fit, 0));
+  std::vector<std::string> notes;
+  if (const double simulation = r.fit.fit.simulation_error(0); simulation > 0.0)
+    notes.push_back(fmt::format("{} statistical, {} simulation",
+                                number(r.fit.fit.statistical_error(0), 2), number(simulation, 2)));
+  if (const auto distance = distance_to_exact(r, 0))
+    notes.push_back(fmt::format("{:.2f} σ from exact", std::abs(*distance)));
+  if (const auto& truth = r.parameters[0].truth) notes.push_back("truth " + number(*truth, 6));
+  std::string text;
+  for (const auto& note : notes) text += (text.empty() ? "" : " · ") + note;
+  if (!text.empty()) lines.add("", pen(Ink::dim, text));
+}
+
+/// An estimate with the ends of its 68.3 % interval as errors, or whichever level comes first.
+std::string asymmetric(const Results& r, const FitReport& report, std::size_t p) {
+  if (at_bound(r, report, p) || p >= report.intervals.size() || report.intervals[p].empty())
+    return estimate(r, report, p);
+  const auto& interval = report.intervals[p].front();
+  const double low = report.fit.point[p] - interval.low, high = interval.high - report.fit.point[p];
+  if (!(low >= 0.0 && high >= 0.0) || !std::isfinite(low + high)) return estimate(r, report, p);
+  return format_measurement(report.fit.point[p], low, high);
+}
+
+/// A line for each parameter, in columns.
+void add_parameters(const Results& r, const Pen& pen, Lines& lines) {
+  std::vector<std::vector<std::string>> rows = {{"", "estimate"}};
+  for (const double level : r.levels) rows[0].push_back(level_words(level));
+  if (r.exact_fit) rows[0].push_back("exact");
+  const bool truth = std::any_of(r.parameters.begin(), r.parameters.end(),
+                                 [](const Parameter& p) { return p.truth.has_value(); });
+  if (truth) rows[0].push_back("truth");
   for (std::size_t p = 0; p < r.parameters.size(); ++p) {
-    const std::string learned = estimate(r, r.fit, p);
-    const std::string exact = r.exact_fit ? estimate(r, *r.exact_fit, p) : "";
-    const std::size_t width = std::max(display_width(learned), display_width(exact));
-    const bool ok = r.fit.fit.ok();
-    lines.raw("  " + pen(Ink::bold, padded(symbol(r.parameters[p].name), label_width)) + " " +
-              pen(ok ? Ink::bold : Ink::red, padded(learned, width)) + intervals_of(r.fit, p));
-    if (r.exact_fit) lines.add("exact", padded(exact, width) + intervals_of(*r.exact_fit, p));
-    std::vector<std::string> notes;
-    if (const double simulation = r.fit.fit.simulation_error(p); simulation > 0.0)
-      notes.push_back(fmt::format("{} statistical, {} simulation",
-                                  number(r.fit.fit.statistical_error(p), 2),
-                                  number(simulation, 2)));
-    if (const auto distance = distance_to_exact(r, p))
-      notes.push_back(fmt::format("{:.2f} σ from exact", std::abs(*distance)));
-    if (const auto& truth = r.parameters[p].truth) notes.push_back("truth " + number(*truth, 6));
-    std::string text;
-    for (const auto& note : notes) text += (text.empty() ? "" : " · ") + note;
-    if (!text.empty()) lines.add("", pen(Ink::dim, text));
+    auto& row = rows.emplace_back();
+    row = {symbol(r.parameters[p].name), asymmetric(r, r.fit, p)};
+    for (std::size_t l = 0; l < r.levels.size(); ++l)
+      row.push_back(p < r.fit.intervals.size() && l < r.fit.intervals[p].size()
+                        ? interval_words(r.fit.intervals[p][l], r.fit.fit.error(p))
+                        : "");
+    if (r.exact_fit) row.push_back(rounded(r.exact_fit->fit.point[p], r.exact_fit->fit.error(p)));
+    if (truth) row.push_back(r.parameters[p].truth ? number(*r.parameters[p].truth, 6) : "");
+  }
+  std::vector<std::size_t> widths(rows[0].size(), 0);
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], display_width(row[c]));
+  widths[0] = std::max(widths[0], label_width - 2);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::string line = " ";
+    for (std::size_t c = 0; c < rows[i].size(); ++c) {
+      const bool nuisance = i > 0 && r.parameters[i - 1].nuisance;
+      const bool strong = i > 0 && c < 2 && !nuisance;
+      const std::string cell = c + 1 < rows[i].size() ? padded(rows[i][c], widths[c]) : rows[i][c];
+      line += (c < 1 ? " " : "   ") + (strong ? pen(r.fit.fit.ok() ? Ink::bold : Ink::red, cell)
+                                              : (i == 0 || nuisance ? pen(Ink::dim, cell) : cell));
+    }
+    lines.raw(line);
   }
 }
 
+void add_fit(const Results& r, const Pen& pen, Lines& lines) {
+  if (r.parameters.size() == 1)
+    add_one_parameter(r, pen, lines);
+  else
+    add_parameters(r, pen, lines);
+}
+
 void add_test(const Results& r, Lines& lines) {
+  for (const auto& test : r.composite_tests)
+    lines.add(
+        "test",
+        fmt::format("{}: −2 log Λ = {}, p = {}{}", hypothesis_words(r, test.config.null),
+                    number(test.statistic, 3), p_value(test.p_value),
+                    test.simulated_p_value ? ", simulated p = " + p_value(*test.simulated_p_value)
+                                           : std::string()));
   if (!r.test) return;
-  lines.add("test", fmt::format("{} against {}: p = {}, power {} at size {}",
-                                point_words(r.parameters, r.test->config.null),
-                                point_words(r.parameters, r.test->config.alternative),
-                                p_value(r.test->p_value), percent(r.test->power),
-                                percent(r.test->config.size, 0)));
+  lines.add(
+      "test",
+      fmt::format("{} against {}: p = {}, power {} at size {}", theta_words(r, r.test->config.null),
+                  theta_words(r, r.test->config.alternative), p_value(r.test->p_value),
+                  percent(r.test->power), percent(r.test->config.size, 0)));
 }
 
 void add_ensemble(const Results& r, const Pen& pen, Lines& lines) {
@@ -126,10 +184,18 @@ void add_ensemble(const Results& r, const Pen& pen, Lines& lines) {
         "{} covers {}", level_words(ensemble.config.levels[l]),
         share_words(ensemble.coverage_with_simulation[l], ensemble.approximate.statistic.size())));
   lines.add("ensemble", ensemble_words(r));
-  std::string text;
-  for (const auto& part : biases) text += (text.empty() ? "" : " · ") + part;
-  for (const auto& part : coverages) text += " · " + part;
-  lines.add("", text);
+  const auto add = [&](const std::vector<std::string>& parts) {
+    std::string text;
+    for (const auto& part : parts) text += (text.empty() ? "" : " · ") + part;
+    if (!text.empty()) lines.add("", text);
+  };
+  if (biases.size() == 1) {
+    biases.insert(biases.end(), coverages.begin(), coverages.end());
+    add(biases);
+  } else {
+    add(biases);
+    add(coverages);
+  }
   if (ensemble.approximate.failed > 0)
     lines.add("", pen(Ink::yellow, count_words(ensemble.approximate.failed, "fit") + " failed"));
 }
@@ -151,13 +217,47 @@ void add_comparison(const Results& r, Lines& lines) {
   }
 }
 
+void add_coverage(const Results& r, Lines& lines) {
+  if (!r.coverage || r.coverage->points.empty()) return;
+  const auto& coverage = *r.coverage;
+  for (std::size_t l = 0; l < coverage.config.levels.size(); ++l) {
+    const auto range = [&](std::vector<double> (*of)(const CoveragePoint&)) -> std::string {
+      std::optional<Range> out;
+      for (const auto& point : coverage.points) {
+        const auto shares = of(point);
+        if (l >= shares.size()) continue;
+        out = out ? Range{std::min(out->low, shares[l]), std::max(out->high, shares[l])}
+                  : Range{shares[l], shares[l]};
+      }
+      return out ? fmt::format("{} to {}", percent(out->low), percent(out->high)) : std::string();
+    };
+    const std::string asymptotic =
+        range([](const CoveragePoint& p) { return p.ensemble.coverage; });
+    const std::string simulated = range([](const CoveragePoint& p) { return p.coverage_critical; });
+    lines.add(l == 0 ? "coverage" : "",
+              fmt::format("{} covers {}{}", level_words(coverage.config.levels[l]), asymptotic,
+                          simulated.empty() ? "" : ", with simulated thresholds " + simulated));
+  }
+  lines.add("", fmt::format("{} at each of {}", count_words(coverage.config.datasets, "dataset"),
+                            count_words(coverage.points.size(), "point")));
+}
+
+std::pair<const char*, Ink> mark_of(Diagnostic::Verdict verdict) {
+  switch (verdict) {
+    case Diagnostic::Verdict::pass:
+      return {"✓", Ink::green};
+    case Diagnostic::Verdict::warn:
+      return {"!", Ink::yellow};
+    case Diagnostic::Verdict::fail:
+      return {"✗", Ink::red};
+  }
+  return {"✗", Ink::red};
+}
+
 void add_checks(const Results& r, const Pen& pen, Lines& lines) {
   bool first = true;
   for (const auto& check : r.diagnostics) {
-    const auto [sign, ink] = check.verdict == Diagnostic::Verdict::pass ? std::pair{"✓", Ink::green}
-                             : check.verdict == Diagnostic::Verdict::warn
-                                 ? std::pair{"!", Ink::yellow}
-                                 : std::pair{"✗", Ink::red};
+    const auto [sign, ink] = mark_of(check.verdict);
     std::string text = pen(ink, fmt::format("{} {}", sign, to_string(check.verdict))) + "  " +
                        padded(check.name, 14);
     text += check.p_value ? "p = " + p_value(*check.p_value)
@@ -165,6 +265,11 @@ void add_checks(const Results& r, const Pen& pen, Lines& lines) {
     lines.add(first ? "checks" : "", text);
     first = false;
   }
+  if (r.diagnostics.empty()) return;
+  const auto all = together(r.diagnostics);
+  const auto [sign, ink] = mark_of(all.verdict);
+  lines.add("verdict",
+            pen(ink, fmt::format("{} {}", sign, to_string(all.verdict))) + "  " + all.words);
 }
 
 }  // namespace
@@ -179,6 +284,7 @@ std::string summary(const Results& results, bool colour) {
   add_fit(results, pen, lines);
   add_test(results, lines);
   add_ensemble(results, pen, lines);
+  add_coverage(results, lines);
   add_comparison(results, lines);
   add_checks(results, pen, lines);
   if (!results.fit.fit.ok())

@@ -159,6 +159,10 @@ class Adapter {
     std::size_t start;  ///< of its tag in the output
     bool used = false;  ///< has content, so it stays
   };
+  struct Mark {
+    double x, y, radius;
+    std::string colour;
+  };
 
   void text() {
     const std::size_t end = std::min(in_.find('<', at_), in_.size());
@@ -180,6 +184,7 @@ class Adapter {
   }
 
   void element(const Tag& tag) {
+    if (tag.name != "use") flush_marks();
     if (tag.closing) return close(tag.name);
     if (tag.name == "title" || tag.name == "desc" || tag.name == "defs") return skip(tag);
     const std::size_t start = out_.size();
@@ -237,13 +242,36 @@ class Adapter {
                     &y, &radius) != 3)
       broken("a mark without place");
     if (radius == 0.0) return;
-    Writer writer(out_, "circle");
-    writer.add("cx", fmt::format("{:.2f}", x));
-    writer.add("cy", fmt::format("{:.2f}", y));
-    writer.add("r", fmt::format("{:.2f}", radius));
-    writer.add("stroke", "none");
-    writer.add_colour("fill", tag.get("color"));
-    writer.close(true);
+    const std::string_view colour = tag.get("color");
+    if (!marks_.empty() && (marks_.front().radius != radius || marks_.front().colour != colour))
+      flush_marks();
+    marks_.push_back({x, y, radius, std::string(colour)});
+  }
+
+  /// A few dots as circles; many as one path of points with round ends, in a tenth of the space.
+  void flush_marks() {
+    constexpr std::size_t many = 60;
+    if (marks_.size() >= many) {
+      std::string d;
+      for (const Mark& mark : marks_) d += fmt::format("M{:.1f},{:.1f}h0", mark.x, mark.y);
+      Writer writer(out_, "path");
+      writer.add("d", d);
+      writer.add_colour("stroke", marks_.front().colour);
+      writer.add("stroke-width", fmt::format("{:.2f}", 2.0 * marks_.front().radius));
+      writer.add("stroke-linecap", "round");
+      writer.close(true);
+    } else {
+      for (const Mark& mark : marks_) {
+        Writer writer(out_, "circle");
+        writer.add("cx", fmt::format("{:.2f}", mark.x));
+        writer.add("cy", fmt::format("{:.2f}", mark.y));
+        writer.add("r", fmt::format("{:.2f}", mark.radius));
+        writer.add("stroke", "none");
+        writer.add_colour("fill", mark.colour);
+        writer.close(true);
+      }
+    }
+    marks_.clear();
   }
 
   void copy(const Tag& tag) {
@@ -277,6 +305,7 @@ class Adapter {
   std::string out_;
   std::size_t at_ = 0;
   std::vector<Open> open_;
+  std::vector<Mark> marks_;  ///< dots that follow each other, not yet written
 };
 
 }  // namespace

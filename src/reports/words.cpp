@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "neyman/inference/statistics.hpp"
 #include "neyman/reports/symbol.hpp"
 #include "neyman/reports/terminal.hpp"
 
@@ -53,6 +54,15 @@ std::string level_words(double level) {
   return std::isfinite(level) ? format_number(100.0 * level, 6) + "\u00a0%" : unknown;
 }
 
+std::string sigma_words(double level) {
+  for (int sigmas = 1; sigmas <= 5; ++sigmas)
+    // 68.3 % and 95.4 % are how people write these levels.
+    if (std::abs(level - level_of_sigmas(sigmas)) < 0.04 * (1.0 - level_of_sigmas(sigmas)) &&
+        std::abs(level - level_of_sigmas(sigmas)) < 6e-4)
+      return fmt::format("{}σ\u00a0({}\u00a0%)", sigmas, format_number(100.0 * level, 4));
+  return level_words(level);
+}
+
 double binomial_error(double share, std::size_t n) {
   if (n == 0) return 0.0;
   // Agresti and Coull (1998): two successes and two failures more, so that all or none of the
@@ -79,6 +89,28 @@ std::string count_words(std::size_t count, const std::string& one) {
   return format_count(count) + ' ' + one + (count == 1 ? "" : "s");
 }
 
+std::string theta_words(const Results& results, const std::vector<double>& point) {
+  const bool known =
+      point.size() == results.parameters.size() &&
+      std::all_of(point.begin(), point.end(), [](double v) { return std::isfinite(v); });
+  return known && !point.empty() ? point_words(results.parameters, point) : "the reference";
+}
+
+Matrix correlation_of(const Fit& fit) {
+  const std::size_t n = fit.covariance.rows();
+  const bool both = fit.simulation_covariance.rows() == n;
+  const auto covariance = [&](std::size_t i, std::size_t j) {
+    return fit.covariance(i, j) + (both ? fit.simulation_covariance(i, j) : 0.0);
+  };
+  Matrix out(n, n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      const double scale = std::sqrt(covariance(i, i) * covariance(j, j));
+      out(i, j) = scale > 0.0 ? (i == j ? 1.0 : covariance(i, j) / scale) : 0.0;
+    }
+  return out;
+}
+
 std::optional<End> at_bound(const Results& results, const FitReport& report,
                             std::size_t parameter) {
   const auto& range = results.parameters[parameter];
@@ -102,6 +134,7 @@ std::string estimate_words(const Results& results, const FitReport& report, std:
 std::string answer(const Results& results) {
   std::vector<std::string> parts;
   for (std::size_t p = 0; p < results.parameters.size(); ++p) {
+    if (results.parameters[p].nuisance) continue;
     std::string part = estimate_words(results, results.fit, p);
     if (p < results.fit.intervals.size() && !results.fit.intervals[p].empty()) {
       const auto& interval = results.fit.intervals[p].front();
@@ -152,8 +185,79 @@ std::optional<double> distance_to_exact(const Results& results, std::size_t para
 std::string ensemble_words(const Results& results) {
   const auto& config = results.ensemble->config;
   return fmt::format("{} of {} at {}", count_words(config.datasets, "dataset"),
-                     count_words(config.events, "event"),
-                     point_words(results.parameters, config.point));
+                     count_words(config.events, "event"), theta_words(results, config.point));
+}
+
+std::string coverage_words(const Results& results) {
+  const auto& coverage = *results.coverage;
+  std::string text = fmt::format(
+      "Share of {} simulated at each of {} whose region of a level holds that point, with its "
+      "binomial error.",
+      count_words(coverage.config.datasets, "dataset"),
+      count_words(coverage.points.size(), "point"));
+  if (coverage.config.critical_datasets > 0)
+    text += fmt::format(" Simulated thresholds of −2 log Λ come from {} more at each point.",
+                        count_words(coverage.config.critical_datasets, "dataset"));
+  std::size_t failed = 0;
+  for (const auto& point : coverage.points) failed += point.ensemble.failed + point.critical_failed;
+  if (failed > 0) text += fmt::format(" {} failed and are left out.", count_words(failed, "fit"));
+  return text;
+}
+
+std::string hypothesis_words(const Results& results, const CompositeHypothesis& hypothesis) {
+  std::vector<std::string> parts;
+  for (std::size_t p = 0; p < results.parameters.size(); ++p) {
+    const auto& parameter = results.parameters[p];
+    const std::string name = symbol(parameter.name);
+    if (p < hypothesis.fixed.size() && hypothesis.fixed[p])
+      parts.push_back(fmt::format("{}\u00a0=\u00a0{}", name, number(*hypothesis.fixed[p], 6)));
+    if (p >= hypothesis.ranges.size() || !hypothesis.ranges[p]) continue;
+    const auto& range = *hypothesis.ranges[p];
+    const bool below = range.low <= parameter.low, above = range.high >= parameter.high;
+    parts.push_back(
+        below   ? fmt::format("{} at most {}", name, number(range.high, 6))
+        : above ? fmt::format("{} at least {}", name, number(range.low, 6))
+                : fmt::format("{} in [{}, {}]", name, number(range.low, 6), number(range.high, 6)));
+  }
+  return parts.empty() ? "nothing" : join_words(parts);
+}
+
+std::string composite_words(const Results& results, const CompositeTest& test) {
+  std::string text =
+      fmt::format("Testing {}: −2 log Λ = {}, p = {} from {}χ² with {}",
+                  hypothesis_words(results, test.config.null), number(test.statistic, 4),
+                  p_value(test.p_value), test.mixed ? "half " : "",
+                  count_words(static_cast<std::size_t>(test.degrees), "degree") + " of freedom");
+  if (test.simulated_p_value)
+    text += fmt::format(", p = {} from {}", p_value(*test.simulated_p_value),
+                        count_words(test.config.datasets, "simulated dataset"));
+  text += ".";
+  if (test.failed > 0)
+    text += fmt::format(" {} of simulated data failed and count against rejection.",
+                        count_words(test.failed, "fit"));
+  if (!test.ok()) text += " A fit of the data did not converge: the test cannot be trusted.";
+  return text;
+}
+
+Together together(const std::vector<Diagnostic>& diagnostics) {
+  Together out;
+  std::vector<std::string> warned, failed;
+  for (const auto& diagnostic : diagnostics) {
+    out.verdict = std::max(out.verdict, diagnostic.verdict);
+    if (diagnostic.verdict == Diagnostic::Verdict::warn) warned.push_back(diagnostic.name);
+    if (diagnostic.verdict == Diagnostic::Verdict::fail) failed.push_back(diagnostic.name);
+  }
+  const std::size_t all = diagnostics.size(), passed = all - warned.size() - failed.size();
+  if (passed == all) {
+    out.words = all == 1 ? "the check passes" : fmt::format("all {} checks pass", all);
+    return out;
+  }
+  out.words = fmt::format("{} of {} pass", passed, count_words(all, "check"));
+  if (!failed.empty())
+    out.words += fmt::format("; {} {}", join_words(failed), failed.size() == 1 ? "fails" : "fail");
+  if (!warned.empty())
+    out.words += fmt::format("; {} {}", join_words(warned), warned.size() == 1 ? "warns" : "warn");
+  return out;
 }
 
 const std::string& title_of(const Results& results) {

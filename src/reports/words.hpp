@@ -21,6 +21,8 @@ std::string rounded(double value, double error);
 std::string interval_words(const Interval& interval, double error = 0.0);
 /// "68.3 %"
 std::string level_words(double level);
+/// A level by its number of standard deviations, "2σ (95.4 %)", where it is that of 1 to 5 of them.
+std::string sigma_words(double level);
 /// "68.0 ± 1.5 %": an observed share of n datasets, with its binomial error.
 std::string share_words(double share, std::size_t n);
 double binomial_error(double share, std::size_t n);
@@ -28,6 +30,12 @@ double binomial_error(double share, std::size_t n);
 std::string join_words(const std::vector<std::string>& words);
 /// "1 event", "5000 events"
 std::string count_words(std::size_t count, const std::string& one);
+
+/// A point in words; "the reference" where it is not one.
+std::string theta_words(const Results& results, const std::vector<double>& point);
+/// Correlations of the estimates, finite simulation included; 0 for those without variance. Empty
+/// where there is no covariance.
+Matrix correlation_of(const Fit& fit);
 
 /// Which end of its range a fitted parameter is at, if any.
 enum class End { low, high };
@@ -46,6 +54,20 @@ std::string test_words(const Results& results);
 std::optional<double> distance_to_exact(const Results& results, std::size_t parameter);
 /// "1000 datasets of 5000 events at γ = 0.05"
 std::string ensemble_words(const Results& results);
+/// What was counted at the points of the coverage study.
+std::string coverage_words(const Results& results);
+/// A composite hypothesis: "α = 1, β at least 0".
+std::string hypothesis_words(const Results& results, const CompositeHypothesis& hypothesis);
+/// A composite test in a sentence.
+std::string composite_words(const Results& results, const CompositeTest& test);
+
+/// The worst verdict of all diagnostics, and what it rests on: "3 of 4 diagnostics pass; closure
+/// warns".
+struct Together {
+  Diagnostic::Verdict verdict = Diagnostic::Verdict::pass;
+  std::string words = {};
+};
+Together together(const std::vector<Diagnostic>& diagnostics);
 
 /// Title of the study, or its name.
 const std::string& title_of(const Results& results);

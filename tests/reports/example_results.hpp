@@ -239,4 +239,267 @@ inline Results results() {
   return r;
 }
 
+// ----------------------------------------------------------------------------- two parameters
+//
+// The shape of a parameterised study: α and β with correlated errors, five features, no
+// components, and no reference among the θ.
+
+/// −2 log Λ of a normal likelihood with a little skewness, around (a, b).
+inline double paraboloid(double x, double y, double a, double b) {
+  constexpr double rho = 0.35;
+  const double u = (x - a) / 0.0447, v = (y - b) / 0.134;
+  const double q = (u * u - 2 * rho * u * v + v * v) / (1 - rho * rho);
+  return q * (1.0 + 0.03 * std::tanh(v));
+}
+
+/// An ellipse where the paraboloid without skewness has the value `threshold`.
+inline Contour ellipse(double level, double a, double b) {
+  Contour out;
+  out.level = level;
+  out.threshold = chi2_quantile(level, 2.0);
+  Polyline line;
+  line.closed = true;
+  for (int i = 0; i < 90; ++i) {
+    const double t = 2.0 * std::acos(-1.0) * i / 90.0, r = std::sqrt(out.threshold);
+    const double u = r * std::cos(t), w = r * std::sin(t);
+    line.x.push_back(a + 0.0447 * u);
+    line.y.push_back(b + 0.134 * (0.35 * u + std::sqrt(1.0 - 0.35 * 0.35) * w));
+  }
+  out.lines = {line};
+  return out;
+}
+
+inline SurfaceReport surface(std::string label, double a, double b, std::size_t cells) {
+  SurfaceReport out;
+  out.label = std::move(label);
+  out.minimum = {a, b};
+  out.surface.x = line(0.8, 1.2, cells);
+  out.surface.y = line(-1.5, -0.3, cells);
+  out.surface.statistic = Matrix(cells, cells);
+  for (std::size_t i = 0; i < cells; ++i)
+    for (std::size_t j = 0; j < cells; ++j)
+      out.surface.statistic(i, j) = paraboloid(out.surface.x[j], out.surface.y[i], a, b);
+  for (const double sigmas : {1.0, 2.0, 3.0})
+    out.contours.push_back(ellipse(level_of_sigmas(sigmas), a, b));
+  return out;
+}
+
+/// A fit of several parameters with these estimates and errors, all with the same correlation.
+inline FitReport several_fit(const std::vector<double>& estimates,
+                             const std::vector<double>& errors, double correlation,
+                             double simulation_share) {
+  FitReport report;
+  const std::size_t n = estimates.size();
+  auto& fit = report.fit;
+  fit.status = FitStatus::converged;
+  fit.point = estimates;
+  fit.log_likelihood = 512.7;
+  fit.covariance = fit.simulation_covariance = Matrix(n, n);
+  fit.evaluations = 31;
+  for (std::size_t p = 0; p < n; ++p) {
+    for (std::size_t q = 0; q < n; ++q)
+      fit.covariance(p, q) = (p == q ? 1.0 : correlation) * errors[p] * errors[q];
+    fit.simulation_covariance(p, p) = simulation_share * simulation_share * errors[p] * errors[p];
+  }
+  for (std::size_t p = 0; p < n; ++p) {
+    auto& with = report.intervals.emplace_back();
+    auto& without = report.statistical_intervals.emplace_back();
+    for (const double level : {0.683, 0.95}) {
+      const double k = std::sqrt(chi2_quantile(level));
+      const auto ends = [&](double error) {
+        return Interval{level, estimates[p] - 0.95 * k * error, estimates[p] + 1.05 * k * error};
+      };
+      with.push_back(ends(fit.error(p)));
+      without.push_back(ends(errors[p]));
+    }
+    Scan scan;
+    scan.parameter = p;
+    scan.values = line(estimates[p] - 4 * errors[p], estimates[p] + 4 * errors[p], 61);
+    for (const double value : scan.values)
+      scan.statistic.push_back(std::pow((value - estimates[p]) / errors[p], 2));
+    report.scans.push_back(scan);
+  }
+  return report;
+}
+
+inline CoverageReport coverage_report() {
+  CoverageReport out;
+  out.config.datasets = 500;
+  out.config.critical_datasets = 1000;
+  out.config.interest = {0, 1};
+  RandomStream random(13, "coverage");
+  for (int i = 0; i < 5; ++i) {
+    CoveragePoint point;
+    point.point = {0.6 + 0.2 * i, -1.4 + 0.2 * i};
+    point.ensemble.statistic.assign(499, 1.0);
+    point.ensemble.failed = 1;
+    point.ensemble.coverage = {0.66 + 0.02 * random.normal(), 0.94 + 0.008 * random.normal()};
+    point.coverage_critical = {0.683 + 0.02 * random.normal(), 0.95 + 0.008 * random.normal()};
+    point.coverage_error = {0.021, 0.010};
+    point.ensemble.wilks = {0.03, 0.4};
+    point.critical = {{0.683, 2.30, 2.41, 2.33, 2.50, true}, {0.95, 5.99, 6.21, 6.0, 6.6, true}};
+    for (std::size_t p = 0; p < 2; ++p) {
+      ProfileSide profile;
+      profile.parameter = p;
+      profile.coverage = {0.67, 0.945};
+      point.ensemble.profiles.push_back(profile);
+      point.profile_critical.push_back(
+          {{0.683, 1.0, 1.05, 1.0, 1.1, true}, {0.95, 3.84, 3.9, 3.8, 4.1, true}});
+      point.profile_coverage_critical.push_back({0.681, 0.949});
+    }
+    out.points.push_back(point);
+  }
+  return out;
+}
+
+/// A diagnostic with every style of series.
+inline Diagnostic closure() {
+  auto out = diagnostic("closure",
+                        "Each feature's histogram of the denominator, weighted by r̂, must be that "
+                        "of the numerator; the statistic is the largest χ² per degree of freedom.",
+                        1.31, 0.18);
+  out.tolerance = 0.01;
+  out.numbers = {{"p_value:x0", 0.18}, {"p_value:x1", 0.5}};
+  using Style = Diagnostic::Series::Style;
+  for (int f = 0; f < 2; ++f) {
+    Diagnostic::Panel panel{"x" + std::to_string(f), "x" + std::to_string(f), "density", {}};
+    Diagnostic::Series bins{"numerator", Style::steps, line(-3, 3, 13), {}, {}, {}};
+    Diagnostic::Series points{"reweighted denominator", Style::points, {}, {}, {}, {}};
+    for (std::size_t b = 0; b < 12; ++b) {
+      const double x = 0.5 * (bins.x[b] + bins.x[b + 1]);
+      bins.y.push_back(normal_density(x, 0.0, 1.0));
+      points.x.push_back(x);
+      points.y.push_back(bins.y.back() + 0.01 * std::sin(5.0 * x));
+      points.low.push_back(points.y.back() - 0.015);
+      points.high.push_back(points.y.back() + 0.015);
+    }
+    panel.series = {bins, points};
+    out.panels.push_back(panel);
+  }
+  return out;
+}
+
+inline Diagnostic reference_curves() {
+  auto out = diagnostic("reference",
+                        "−2 log Λ and the estimate must not depend on the reference θ1. The "
+                        "statistic is the mean square difference between 3 references.",
+                        2.9, 0.004, Diagnostic::Verdict::warn);
+  out.note = "One reference is far from the data.";
+  Diagnostic::Panel panel{"Independence of the reference", "α", "−2 log Λ", {}};
+  for (int k = 0; k < 3; ++k) {
+    Diagnostic::Series curve;
+    curve.name = "θ1 = " + std::to_string(k);
+    for (const double x : line(0.85, 1.15, 31)) {
+      curve.x.push_back(x);
+      curve.y.push_back(std::pow((x - 1.0 - 0.004 * k) / 0.045, 2));
+      curve.low.push_back(curve.y.back() - 0.4);
+      curve.high.push_back(curve.y.back() + 0.4);
+    }
+    panel.series.push_back(curve);
+  }
+  out.panels = {panel};
+  return out;
+}
+
+inline Diagnostic reweighting() {
+  auto out = diagnostic("reweighting",
+                        "A boosted-trees classifier tries to tell p(x|θ0) from p(x|θ1) weighted "
+                        "by r̂. Its area under the ROC curve is 0.5012 ± 0.0016, and must be one "
+                        "half; without weights it is 0.6920.",
+                        0.5012, 0.27);
+  Diagnostic::Panel panel{"ROC curves", "share of the numerator", "share of the denominator", {}};
+  panel.series.push_back(
+      {"no separation", Diagnostic::Series::Style::line, {0, 1}, {0, 1}, {}, {}});
+  for (const auto& [name, power] : {std::pair{"weighted by r̂", 1.01}, {"without weights", 0.45}}) {
+    Diagnostic::Series roc;
+    roc.name = name;
+    for (const double x : line(0, 1, 101)) {
+      roc.x.push_back(x);
+      roc.y.push_back(std::pow(x, power));
+    }
+    panel.series.push_back(roc);
+  }
+  out.panels = {panel};
+  return out;
+}
+
+/// Results of a study without components: α and β from five features.
+inline Results two_parameters() {
+  Results r;
+  r.name = "multidimensional";
+  r.title = "Two parameters from five correlated features";
+  r.version = "0.1.0";
+  r.command = "neyman run study.toml";
+  r.seed = 1;
+  r.parameters = ParameterSpace({{"alpha", 0.0, 2.0, 1.0}, {"beta", -2.0, 0.0, -1.0}});
+  r.feature_names = {"x0", "x1", "x2", "x3", "x4"};
+  r.ratio = "separable";
+  r.classifier = "mlp";
+  r.calibration = "smooth";
+  r.data_source = "observed.csv";
+  r.events = 500;
+  r.levels = {0.683, 0.95};
+  r.fit = several_fit({1.0146, -0.9083}, {0.0447, 0.134}, 0.35, 0.1);
+  r.exact_fit = several_fit({1.01185, -0.92213}, {0.0447, 0.134}, 0.35, 0.0);
+  r.surfaces = {surface("exact", 1.01185, -0.92213, 25), surface("learned", 1.0146, -0.9083, 25),
+                surface("Gaussian process", 1.009, -0.93, 25)};
+  auto& process = r.surfaces[2];
+  RandomStream random(17, "evaluated");
+  process.evaluated = Matrix(50, 2);
+  for (std::size_t i = 0; i < 50; ++i) {
+    process.evaluated(i, 0) = 0.8 + 0.4 * random.uniform();
+    process.evaluated(i, 1) = -1.5 + 1.2 * random.uniform();
+  }
+  CompositeTest test;
+  test.config.null.fixed = {1.0, -1.0};
+  test.config.datasets = 999;
+  test.best = r.fit.fit;
+  test.null_fit = r.fit.fit;
+  test.null_fit.point = {1.0, -1.0};
+  test.statistic = 0.62;
+  test.degrees = 2.0;
+  test.p_value = 0.733;
+  test.simulated_p_value = 0.741;
+  test.null_statistics = {0.1, 0.5, 2.0};
+  r.composite_tests = {test};
+  r.coverage = coverage_report();
+  r.diagnostics = {closure(), reference_curves(), reweighting()};
+  r.data = Matrix(500, 5);
+  RandomStream events(19, "events");
+  for (std::size_t i = 0; i < 500; ++i) {
+    const double z = events.normal();
+    for (std::size_t f = 0; f < 5; ++f)
+      r.data(i, f) = (f < 2 ? 1.0 : 0.4) * z + static_cast<double>(f) + events.normal();
+  }
+  r.budget = {{"simulated", 1000000}};
+  r.timing = {{"simulate", 0.4}, {"train", 6.2}, {"fit", 0.1}};
+  r.threads = 2;
+  return r;
+}
+
+/// Six parameters, the last two of them nuisance, one at a bound, and a single feature.
+inline Results six_parameters() {
+  Results r = two_parameters();
+  std::vector<Parameter> parameters;
+  std::vector<double> estimates, errors;
+  for (const char* name : {"A", "B", "mu_1", "sigma_1", "g", "k"}) {
+    const auto i = static_cast<double>(parameters.size());
+    parameters.push_back({name, 0.0, 10.0, std::nullopt, i > 3});
+    estimates.push_back(1.0 + i);
+    errors.push_back(0.05 * (1.0 + i));
+  }
+  estimates[3] = 0.0;
+  r.parameters = ParameterSpace(parameters);
+  r.fit = several_fit(estimates, errors, -0.3, 0.0);
+  r.fit.fit.status = FitStatus::at_bound;
+  for (std::size_t p = 0; p < 6; ++p) r.fit.fit.covariance(3, p) = r.fit.fit.covariance(p, 3) = 0.0;
+  r.exact_fit.reset();
+  r.surfaces.clear();
+  r.composite_tests.clear();
+  r.coverage.reset();
+  r.feature_names = {"x"};
+  r.data = Matrix(5000, 1, draw(0.05, 5000, RandomStream(1, "data")));
+  return r;
+}
+
 }  // namespace neyman::example

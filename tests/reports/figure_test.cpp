@@ -55,6 +55,7 @@ TEST(CheckFigure, RefusesShapesThatDoNotFit) {
   EXPECT_NE(message(with(Span{Axis::x, 2, 1})), "accepted");
   EXPECT_NE(message(with(Heatmap{{0, 1, 3}, {0, 1}, {1, 2, 3, 4, 5, 6}})), "accepted");
   EXPECT_NE(message(with(Heatmap{{0, 1}, {0, 1}, {1, 2, 3}})), "accepted");
+  EXPECT_NE(message(with(Heatmap{{0, 1}, {0, 1}, {1, 2, 3, 4}, "", Range{2, 2}})), "accepted");
   EXPECT_NE(message(with(ReferenceLine{Axis::x, nan})), "accepted");
   EXPECT_NE(message(with(Contour{{{{0, nan}}}})), "accepted");
   EXPECT_NE(message(with(Annotation{nan, 0, "here"})), "accepted");
@@ -82,6 +83,18 @@ TEST(CheckFigure, LogarithmicAxesTakeZeroCountsButNothingNegative) {
   log_x.x_log = true;
   EXPECT_NE(message(with(Line{{0, 1}, {1, 1}}, log_x)), "accepted");
   EXPECT_NE(message(with(ReferenceLine{Axis::y, 0.0}, log_y())), "accepted");
+}
+
+TEST(CheckFigure, RefusesTicksNowhere) {
+  Panel panel;
+  panel.y_ticks = {{0.0, "zero"}, {nan, "?"}};
+  EXPECT_EQ(message(with(Line{{0}, {0}}, panel)),
+            "draw: panels[0].y_ticks[1] is nan, but must be finite");
+}
+
+TEST(Roles, OnAHeatmapTheGroundDoesNotMatter) {
+  for (const Role role : {Role::light, Role::dark})
+    EXPECT_EQ(role_colour(role, false), role_colour(role, true));
 }
 
 TEST(FrameOf, LinesReachTheSidesAndHistogramsStandOnZero) {
@@ -174,13 +187,14 @@ TEST(FileStem, KeepsNamesInsideTheFolder) {
 
 TEST(Roles, EachHasColoursOfItsOwn) {
   std::set<std::string_view> light, names;
-  for (int i = 0; i <= static_cast<int>(Role::third); ++i) {
+  for (int i = 0; i <= static_cast<int>(Role::dark); ++i) {
     light.insert(role_colour(static_cast<Role>(i)));
     names.insert(role_name(static_cast<Role>(i)));
   }
-  EXPECT_EQ(light.size(), 14u);
-  EXPECT_EQ(names.size(), 14u);
+  EXPECT_EQ(light.size(), 19u);
+  EXPECT_EQ(names.size(), 19u);
   EXPECT_EQ(role_name(Role::third), "third");
+  EXPECT_EQ(role_name(Role::dark), "dark");
 }
 
 double luminance(std::string_view hex) {
@@ -194,7 +208,7 @@ double luminance(std::string_view hex) {
 // WCAG 2 asks for a contrast of 3 between graphical objects and their ground. The second
 // component is a light fill whose outline alone comes close to it.
 TEST(Roles, StandOutFromTheirGround) {
-  for (int i = 0; i <= static_cast<int>(Role::third); ++i) {
+  for (int i = 0; i <= static_cast<int>(Role::learned_estimate); ++i) {
     const Role role = static_cast<Role>(i);
     const double on_light = 1.05 / (luminance(role_colour(role)) + 0.05);
     const double on_dark =

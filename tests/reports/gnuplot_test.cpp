@@ -106,7 +106,6 @@ TEST_F(Draw, SvgIsWellFormedAccessibleAndFitsAnyWidth) {
   for (const char* name : {"script", "use", "defs", "filter", "a"})
     EXPECT_EQ(count(elements, name), 0u) << name;
   EXPECT_EQ(count(elements, "circle"), 3u);  // two points and one in the legend
-  EXPECT_EQ(count(elements, "image"), 1u);
 }
 
 TEST_F(Draw, SvgColoursFollowTheRole) {
@@ -320,6 +319,127 @@ TEST(AdaptSvg, EscapesTitleAndDescription) {
   EXPECT_EQ(elements[2].text, "&lt;/desc&gt;&lt;script&gt;");
   EXPECT_EQ(elements.back().attributes.at("stroke"), "#0072b2");
   EXPECT_EQ(elements.back().attributes.at("class"), "ns-calibrated");
+}
+
+TEST_F(Draw, ManyDotsAreOnePath) {
+  Points few{{0, 1}, {0, 1}, "", Role::data}, many;
+  many.role = Role::exact;
+  for (int i = 0; i < 500; ++i) {
+    many.x.push_back(std::cos(i));
+    many.y.push_back(std::sin(i));
+  }
+  Panel panel;
+  panel.series = {few, many};
+  Figure figure;
+  figure.name = "dots";
+  figure.panels = {panel};
+  const auto svg = draw(figure, folder_).panels.front();
+  const auto elements = parse_xml(svg);
+  EXPECT_EQ(count(elements, "circle"), 2u);
+  std::size_t dots = 0;
+  for (const auto& element : elements)
+    if (element.name == "path" && element.attributes.at("class") == "ns-exact") {
+      EXPECT_EQ(element.attributes.at("stroke-linecap"), "round");
+      const std::string& d = element.attributes.at("d");
+      for (std::size_t at = d.find("h0"); at != d.npos; at = d.find("h0", at + 1)) ++dots;
+    }
+  EXPECT_EQ(dots, 500u);
+  EXPECT_LT(svg.size(), 500u * 20 + 8000);
+}
+
+/// Two by two panels, each with a line from corner to corner.
+Figure joined() {
+  Figure figure;
+  figure.name = "joined";
+  figure.columns = 2;
+  figure.joined = true;
+  figure.panel_width = figure.panel_height = 200.0;
+  for (int i = 0; i < 4; ++i) {
+    Panel panel;
+    panel.x_range = panel.y_range = Range{0, 1};
+    if (i % 2 == 1) panel.y_ticks.emplace();
+    if (i < 2) panel.x_ticks.emplace();
+    panel.y_label = i % 2 == 0 ? "y" : "";
+    panel.x_label = i >= 2 ? "x" : "";
+    panel.series = {Line{{0, 1}, {0, 1}}};
+    figure.panels.push_back(panel);
+  }
+  return figure;
+}
+
+TEST_F(Draw, JoinedPanelsAreOnePictureOfEqualAxes) {
+  const DrawnFigure drawn = draw(joined(), folder_);
+  ASSERT_EQ(drawn.panels.size(), 1u);
+  EXPECT_EQ(drawn.columns, 1u);
+  std::set<std::pair<int, int>> sizes;
+  std::size_t lines = 0;
+  for (const auto& element : parse_xml(drawn.panels.front())) {
+    if (element.name != "path" || element.attributes.at("class") != "ns-exact") continue;
+    double x0, y0, x1, y1;
+    ASSERT_EQ(
+        std::sscanf(element.attributes.at("d").c_str(), "M%lf,%lf L%lf,%lf", &x0, &y0, &x1, &y1),
+        4);
+    sizes.insert({static_cast<int>(std::lround(x1 - x0)), static_cast<int>(std::lround(y0 - y1))});
+    ++lines;
+  }
+  EXPECT_EQ(lines, 4u);
+  // gnuplot rounds to pixels.
+  for (const auto& [width, height] : sizes) {
+    EXPECT_NEAR(width, 192, 1);
+    EXPECT_NEAR(height, 192, 1);
+  }
+}
+
+TEST_F(Draw, TicksAsGivenOrNoneAndPanelsOfWords) {
+  Panel named;
+  named.x_range = Range{0, 2};
+  named.x_ticks = {{0.5, "one"}, {1.5, "two"}};
+  named.y_ticks.emplace();
+  named.series = {Line{{0, 2}, {0.25, 0.75}}};
+  Panel words;
+  words.axes = false;
+  words.series = {Annotation{0.5, 0.5, "alone", true, Align::centre}};
+  Figure figure;
+  figure.name = "ticks";
+  figure.columns = 2;
+  figure.panels = {named, words};
+  const auto panels = draw(figure, folder_).panels;
+  EXPECT_EQ(texts(panels[0]), (std::set<std::string>{"one", "two"}));
+  EXPECT_EQ(texts(panels[1]), (std::set<std::string>{"alone"}));
+  EXPECT_EQ(count(parse_xml(panels[1]), "path"), 0u);
+}
+
+TEST_F(Draw, ColoursOfAHeatmapHaveTheirRange) {
+  Panel panel;
+  panel.series = {
+      Heatmap{{0, 1}, {0, 1}, {-1, 0, 0.5, 1}, "correlation", Range{-1, 1}, Colours::diverging}};
+  Figure figure;
+  figure.name = "colours";
+  figure.panels = {panel};
+  const auto svg = draw(figure, folder_).panels.front();
+  const auto seen = texts(svg);
+  EXPECT_TRUE(seen.contains("−1.0") && seen.contains("1.0"));
+  std::set<std::string> fills;
+  for (const auto& element : parse_xml(svg))
+    if (element.attributes.contains("fill")) fills.insert(element.attributes.at("fill"));
+  for (const char* colour : {"#2166ac", "#f7f7f7", "#b2182b"})
+    EXPECT_TRUE(fills.contains(colour)) << colour;
+  EXPECT_EQ(count(parse_xml(svg), "image"), 0u);
+}
+
+TEST_F(Draw, ManyCellsAreAnImage) {
+  Heatmap map;
+  for (int i = 0; i < 20; ++i) {
+    map.x.push_back(i);
+    map.y.push_back(i);
+    for (int j = 0; j < 20; ++j) map.values.push_back(i * j);
+  }
+  Panel panel;
+  panel.series = {map};
+  Figure figure;
+  figure.name = "image";
+  figure.panels = {panel};
+  EXPECT_EQ(count(parse_xml(draw(figure, folder_).panels.front()), "image"), 1u);
 }
 
 }  // namespace

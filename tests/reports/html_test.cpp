@@ -235,7 +235,8 @@ TEST_F(PageTest, NothingIsLoadedFromElsewhere) {
     for (const auto& [name, value] : element.attributes) {
       EXPECT_FALSE(name.starts_with("on")) << name;
       const bool inside = value.starts_with('#') || value.starts_with("data:");
-      EXPECT_TRUE(name != "href" || inside) << value;
+      const bool beside = element.attributes.contains("download") && value.starts_with("figures/");
+      EXPECT_TRUE(name != "href" || inside || beside) << value;
     }
   }
 }
@@ -274,6 +275,27 @@ TEST_F(PageTest, SmallFilesAreInsideThePageByteForByte) {
       }
     EXPECT_EQ(found, bytes) << length;
   }
+}
+
+TEST_F(PageTest, PicturesAreInThePageOnce) {
+  Page page("t");
+  page.figure(drawn("one"));
+  const std::string html = page.html();
+  EXPECT_NE(html.find("href=\"figures/one.pdf\""), html.npos);
+  EXPECT_NE(html.find("href=\"figures/one.svg\""), html.npos);
+  EXPECT_EQ(html.find("data:application/pdf"), html.npos);
+  EXPECT_EQ(html.find("data:image/svg"), html.npos);
+}
+
+TEST(Page, ChecksHaveColumnsForWhatTheyHave) {
+  Page plain("t"), full("t");
+  plain.checks({{"a", Verdict::pass, "fine"}});
+  EXPECT_EQ(plain.html().find("p-value"), std::string::npos);
+  full.checks({{"a", Verdict::pass, "fine", "1.5", "0.2"}, {"b", Verdict::fail, "bad", "9", ""}});
+  const auto elements = parse_xml(full.html());
+  EXPECT_EQ(count(elements, "td"), 8u);
+  EXPECT_NE(full.html().find("<td class=\"n\">1.5</td><td class=\"n\">0.2</td><td>fine</td>"),
+            std::string::npos);
 }
 
 TEST_F(PageTest, LargeFilesAreLinkedBesideThePage) {

@@ -167,5 +167,83 @@ TEST(ResultsJson, LinesAreForPeople) {
   EXPECT_LT(lines, 2000u);
 }
 
+TEST(ResultsJson, KeysOfAParameterisedStudyAreStable) {
+  std::string keys;
+  list_keys(nlohmann::ordered_json::parse(results_json(example::two_parameters()).text), "", keys);
+  example::expect_golden("results_keys_two_parameters.txt", keys);
+}
+
+TEST(ResultsJson, SurfacesAndContours) {
+  const auto results = example::two_parameters();
+  const auto json = parsed(results);
+  ASSERT_EQ(json["surfaces"].size(), 3u);
+  const auto& process = json["surfaces"][2];
+  EXPECT_EQ(process["label"], "Gaussian process");
+  EXPECT_EQ(process["parameters"], Json({"alpha", "beta"}));
+  EXPECT_EQ(process["minimum"]["beta"], -0.93);
+  // A row for each y, a column for each x.
+  EXPECT_EQ(process["statistic"][3][7], results.surfaces[2].surface.statistic(3, 7));
+  EXPECT_EQ(process["evaluated"]["alpha"].size(), 50u);
+  EXPECT_FALSE(json["surfaces"][0].contains("evaluated"));
+  const auto& contour = process["contours"][1];
+  EXPECT_NEAR(contour["level"].get<double>(), 0.9545, 1e-4);
+  EXPECT_NEAR(contour["threshold"].get<double>(), 6.18, 0.01);
+  EXPECT_EQ(contour["lines"][0]["closed"], true);
+  EXPECT_EQ(contour["lines"][0]["x"].size(), 90u);
+}
+
+TEST(ResultsJson, CorrelationsOfTheEstimates) {
+  const auto json = parsed(example::two_parameters());
+  const double rho = 0.35 / 1.01;  // the simulation error adds a hundredth to the variances
+  EXPECT_NEAR(json["fit"]["correlation"][0][1].get<double>(), rho, 1e-12);
+  EXPECT_EQ(json["fit"]["correlation"][1][1], 1.0);
+}
+
+TEST(ResultsJson, CompositeTests) {
+  auto results = example::two_parameters();
+  auto& null = results.composite_tests[0].config.null;
+  null.fixed = {std::nullopt, -1.0};
+  null.ranges = {FitRange{0.0, 1.0}, std::nullopt};
+  const auto json = parsed(results)["tests"][0];
+  EXPECT_EQ(json["null"], Json({{"alpha", {{"range", {0.0, 1.0}}}}, {"beta", {{"fixed", -1.0}}}}));
+  EXPECT_EQ(json["simulated_p_value"], 0.741);
+  EXPECT_EQ(json["estimate"]["beta"], -1.0);
+  results.composite_tests[0].simulated_p_value.reset();
+  EXPECT_FALSE(parsed(results)["tests"][0].contains("datasets"));
+}
+
+TEST(ResultsJson, Coverage) {
+  const auto results = example::two_parameters();
+  const auto json = parsed(results)["coverage"];
+  EXPECT_EQ(json["datasets"], 500);
+  const auto& point = json["points"][4];
+  EXPECT_EQ(point["fitted"], 499);
+  EXPECT_EQ(point["coverage"]["0.95"], results.coverage->points[4].ensemble.coverage[1]);
+  EXPECT_EQ(point["thresholds"]["0.95"]["simulated"], 6.21);
+  EXPECT_EQ(point["profiles"]["beta"]["coverage_simulated"]["0.683"], 0.681);
+}
+
+TEST(ResultsJson, NuisanceParametersAndDoubtfulIntervals) {
+  auto results = example::six_parameters();
+  results.fit.intervals[0][1].ok = false;
+  results.fit.intervals[0][1].message = "a profile fit failed";
+  const auto json = parsed(results);
+  EXPECT_EQ(json["study"]["parameters"]["g"]["role"], "nuisance");
+  EXPECT_FALSE(json["study"]["parameters"]["A"].contains("role"));
+  EXPECT_EQ(json["fit"]["parameters"]["A"]["interval_doubtful"],
+            Json({{"0.95", "a profile fit failed"}}));
+  EXPECT_EQ(json["study"]["reference"], Json::object());
+  EXPECT_EQ(json["study"]["components"], Json::array());
+}
+
+TEST(ResultsJson, DiagnosticsWithTheirNumbers) {
+  const auto json = parsed(example::two_parameters())["diagnostics"];
+  EXPECT_EQ(json[0]["numbers"]["p_value:x0"], 0.18);
+  EXPECT_EQ(json[0]["tolerance"], 0.01);
+  EXPECT_EQ(json[1]["verdict"], "warn");
+  EXPECT_EQ(json[1]["note"], "One reference is far from the data.");
+  EXPECT_FALSE(json[2].contains("note"));
+}
+
 }  // namespace
 }  // namespace neyman::reports

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 
 #include "reports/example_results.hpp"
 
@@ -111,7 +112,7 @@ TEST(StudyFigures, SeveralParametersAndFeatures) {
   results.data = data;
   for (const auto& figure : study_figures(results))
     EXPECT_NO_THROW(check_figure(figure)) << figure.name;
-  EXPECT_EQ(figure_of(results, "data").panels.size(), 2u);
+  EXPECT_EQ(figure_of(results, "data").panels.size(), 4u);
   EXPECT_EQ(figure_of(results, "likelihood").panels.size(), 2u);
   EXPECT_EQ(figure_of(results, "likelihood").panels[1].x_label, "β");
   EXPECT_EQ(figure_of(results, "ensemble").panels.size(), 3u);
@@ -216,6 +217,234 @@ TEST(StudyFigures, ValuesThatAreNotFiniteDoNotThrow) {
   std::vector<std::string> found;
   EXPECT_NO_THROW(found = names(results));
   EXPECT_EQ(std::count(found.begin(), found.end(), "test"), 0);
+}
+
+// --------------------------------------------------------------- parameterised studies
+
+TEST(ParameterisedFigures, AllCanBeDrawn) {
+  const std::vector<std::string> expected = {
+      "data",     "likelihood",         "surface-alpha-beta",   "contours-alpha-beta",
+      "coverage", "diagnostic-closure", "diagnostic-reference", "diagnostic-reweighting"};
+  EXPECT_EQ(names(example::two_parameters()), expected);
+  EXPECT_EQ(names(example::six_parameters()),
+            (std::vector<std::string>{"data", "likelihood", "correlation", "diagnostic-closure",
+                                      "diagnostic-reference", "diagnostic-reweighting"}));
+  for (const auto& results : {example::two_parameters(), example::six_parameters()})
+    for (const auto& figure : study_figures(results)) {
+      EXPECT_NO_THROW(check_figure(figure)) << figure.name;
+      EXPECT_EQ(figure.caption.back(), '.') << figure.caption;
+    }
+}
+
+TEST(ParameterisedFigures, ScatterMatrixOfTheFeatures) {
+  auto results = example::two_parameters();
+  for (std::size_t i = 0; i < results.data.rows(); ++i) {
+    results.data(i, 1) = 3.0 - 2.0 * results.data(i, 0);  // correlation −1
+    results.data(i, 4) = 7.0;                             // constant
+  }
+  const auto figure = figure_of(results, "data");
+  EXPECT_NO_THROW(check_figure(figure));
+  EXPECT_TRUE(figure.joined);
+  ASSERT_EQ(figure.panels.size(), 25u);
+  EXPECT_EQ(series_of<Annotation>(figure.panels[1]).at(0).text, "ρ = −1.00");
+  EXPECT_FALSE(figure.panels[1].axes);
+  EXPECT_EQ(series_of<Annotation>(figure.panels[4]).at(0).text, "—");
+  EXPECT_EQ(series_of<Histogram>(figure.panels[6]).size(), 1u);
+  const auto cloud = series_of<Points>(figure.panels[5]).at(0);  // x1 over x0
+  for (std::size_t i = 0; i < cloud.x.size(); ++i)
+    EXPECT_DOUBLE_EQ(cloud.y[i], 3.0 - 2.0 * cloud.x[i]);
+  EXPECT_EQ(figure.panels[5].y_label, "x1");
+  EXPECT_EQ(figure.panels[24].x_label, "x4");
+}
+
+TEST(ParameterisedFigures, ManyEventsAreThinnedAndManyFeaturesAreHistograms) {
+  auto results = example::two_parameters();
+  results.data = Matrix(20000, 2);
+  for (std::size_t i = 0; i < 20000; ++i)
+    results.data(i, 0) = results.data(i, 1) = static_cast<double>(i % 997);
+  const auto thinned = figure_of(results, "data");
+  EXPECT_LE(series_of<Points>(thinned.panels[2]).at(0).x.size(), 1000u);
+  expect_words(thinned.caption, "1000 events of them");
+  results.data = Matrix(50, 30);
+  for (double& value : results.data.values())
+    value = std::sin(static_cast<double>(&value - results.data.data()));
+  const auto histograms = figure_of(results, "data");
+  EXPECT_EQ(histograms.panels.size(), 12u);
+  EXPECT_NO_THROW(check_figure(histograms));
+  expect_words(histograms.caption, "30 features. The first 12 are shown.");
+}
+
+TEST(ParameterisedFigures, SurfaceShowsContoursDotsAndEvaluations) {
+  const auto results = example::two_parameters();
+  const auto figure = figure_of(results, "surface-alpha-beta");
+  ASSERT_EQ(figure.panels.size(), 3u);
+  const auto& process = figure.panels[2];
+  EXPECT_EQ(process.x_label, "α");
+  const auto map = series_of<Heatmap>(process).at(0);
+  EXPECT_DOUBLE_EQ(map.range->low, 0.0);
+  EXPECT_DOUBLE_EQ(map.range->high, 30.0);  // 2.5 × 11.83, the 3σ threshold, rounded up
+  EXPECT_LE(*std::max_element(map.values.begin(), map.values.end()), 30.0);
+  // A row of the matrix is a row of the map.
+  EXPECT_DOUBLE_EQ(map.values[12 * 25 + 13], results.surfaces[2].surface.statistic(12, 13));
+  const auto contours = series_of<Contour>(process);
+  ASSERT_EQ(contours.size(), 3u);
+  EXPECT_EQ(contours[0].role, Role::light);
+  EXPECT_EQ(contours[0].lines[0].front(), contours[0].lines[0].back());  // closed
+  std::map<Role, std::pair<double, double>> dots;
+  std::size_t evaluated = 0;
+  for (const auto& points : series_of<Points>(process)) {
+    if (points.x.size() == 1) dots[points.role] = {points.x[0], points.y[0]};
+    if (points.x.size() > 1) evaluated = points.x.size();
+  }
+  EXPECT_EQ(evaluated, 50u);
+  EXPECT_EQ(dots[Role::truth], (std::pair{1.0, -1.0}));
+  EXPECT_EQ(dots[Role::exact_estimate], (std::pair{1.01185, -0.92213}));
+  EXPECT_EQ(dots[Role::learned_estimate], (std::pair{1.009, -0.93}));  // that of the process
+  for (const auto& points : series_of<Points>(figure.panels[0]))
+    if (points.role == Role::learned_estimate) {
+      EXPECT_EQ(points.x[0], 1.0146);
+    }
+  expect_words(figure.caption,
+               "over α and β, in colours up to 30; white, the contours of "
+               "1σ\u00a0(68.27\u00a0%), 2σ\u00a0(95.45\u00a0%) and 3σ");
+  expect_words(figure.caption, "the 50 points at which");
+}
+
+TEST(ParameterisedFigures, SurfaceCaptionHasTheDifferenceFromExact) {
+  auto results = example::two_parameters();
+  results.surfaces.resize(2);
+  results.surfaces[1].surface = results.surfaces[0].surface;
+  for (double& value : results.surfaces[1].surface.statistic.values()) value += 0.42;
+  expect_words(figure_of(results, "surface-alpha-beta").caption,
+               "the RMS difference from it is 0.42 (learned).");
+}
+
+TEST(ParameterisedFigures, SurfacesThatAreNotFiniteOrNotRegular) {
+  auto results = example::two_parameters();
+  results.surfaces[0].surface.statistic(3, 4) = std::numeric_limits<double>::infinity();
+  results.surfaces[1].surface.statistic(0, 0) = std::numeric_limits<double>::quiet_NaN();
+  results.surfaces[2].surface.x[5] += 1e-3;  // not a regular grid: contours alone
+  for (const auto& figure : study_figures(results)) EXPECT_NO_THROW(check_figure(figure));
+  EXPECT_EQ(figure_of(results, "surface-alpha-beta").panels.size(), 2u);
+  EXPECT_EQ(series_of<Contour>(figure_of(results, "contours-alpha-beta").panels[0]).size(), 9u);
+  results.surfaces[0].surface.second = 7;  // of no parameter
+  EXPECT_NO_THROW(study_figures(results));
+}
+
+TEST(ParameterisedFigures, DeviationOfASurfaceHasItsPanel) {
+  auto results = example::two_parameters();
+  results.surfaces[2].deviation = Matrix(25, 25, std::vector<double>(625, 0.7));
+  const auto figure = figure_of(results, "surface-alpha-beta");
+  ASSERT_EQ(figure.panels.size(), 4u);
+  EXPECT_EQ(figure.panels[3].title, "Gaussian process, standard deviation");
+  EXPECT_NO_THROW(check_figure(figure));
+}
+
+TEST(ParameterisedFigures, ExactContoursAreDashedAndThinOutwards) {
+  const auto figure = figure_of(example::two_parameters(), "contours-alpha-beta");
+  const auto contours = series_of<Contour>(figure.panels[0]);
+  ASSERT_EQ(contours.size(), 9u);
+  for (const auto& contour : contours)
+    EXPECT_EQ(contour.dash, contour.label == "exact" ? Dash::dashed : Dash::solid);
+  EXPECT_GT(contours[0].width, contours[1].width);
+  EXPECT_NE(contours[3].role, contours[6].role);
+  auto results = example::two_parameters();
+  results.surfaces.resize(1);
+  const auto found = names(results);
+  EXPECT_EQ(std::count(found.begin(), found.end(), "contours-alpha-beta"), 0);
+}
+
+TEST(ParameterisedFigures, CorrelationsAreThoseOfTheCovariance) {
+  const auto figure = figure_of(example::six_parameters(), "correlation");
+  const auto map = series_of<Heatmap>(figure.panels[0]).at(0);
+  // Row 5 is the first parameter, on top.
+  EXPECT_DOUBLE_EQ(map.values[5 * 6 + 0], 1.0);
+  EXPECT_NEAR(map.values[5 * 6 + 1], -0.3, 1e-12);
+  EXPECT_EQ(figure.panels[0].y_ticks->front().label, "A");
+  EXPECT_EQ(figure.panels[0].y_ticks->front().value, 5.0);
+  expect_words(figure.caption, "A parameter at a bound has none.");
+  auto two = example::two_parameters();
+  const auto found = names(two);
+  EXPECT_EQ(std::count(found.begin(), found.end(), "correlation"), 0);
+}
+
+TEST(ParameterisedFigures, DiagnosticsOfEveryStyle) {
+  const auto closure = figure_of(example::two_parameters(), "diagnostic-closure");
+  ASSERT_EQ(closure.panels.size(), 2u);
+  EXPECT_EQ(series_of<Histogram>(closure.panels[0]).at(0).edges.size(), 13u);
+  EXPECT_EQ(series_of<Points>(closure.panels[0]).at(0).x.size(), 12u);
+  const auto bars = series_of<Contour>(closure.panels[0]).at(0);
+  const auto points = series_of<Points>(closure.panels[0]).at(0);
+  EXPECT_EQ(bars.lines[3],
+            (std::vector<std::pair<double, double>>{{points.x[3], points.y[3] - 0.015},
+                                                    {points.x[3], points.y[3] + 0.015}}));
+  EXPECT_EQ(closure.panels[0].y_range->low, 0.0);
+  const auto reference = figure_of(example::two_parameters(), "diagnostic-reference");
+  EXPECT_EQ(series_of<Band>(reference.panels[0]).size(), 3u);
+  EXPECT_EQ(series_of<Line>(reference.panels[0]).size(), 3u);
+  const auto roc =
+      series_of<Line>(figure_of(example::two_parameters(), "diagnostic-reweighting").panels[0]);
+  EXPECT_EQ(roc.at(0).role, Role::reference);  // "no separation"
+  EXPECT_NE(roc.at(1).role, roc.at(2).role);
+}
+
+TEST(ParameterisedFigures, DiagnosticsWithBadOrManyPoints) {
+  auto results = example::two_parameters();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Diagnostic odd = example::diagnostic("closure", "A second one of that name.", 1.0, 0.5);
+  using Style = Diagnostic::Series::Style;
+  std::vector<double> many(20000);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<double>(i);
+  odd.panels = {{"empty", "x", "y", {}},
+                {"odd",
+                 "x",
+                 "y",
+                 {{"nan", Style::points, {0, nan, 2}, {1, 2, nan}, {nan, 1, 1}, {2, nan, 3}},
+                  {"steps that are none", Style::steps, {0, 0, 1}, {1, 2}, {}, {}},
+                  {"many", Style::points, many, many, {}, {}},
+                  {"none", Style::line, {}, {}, {}, {}}}}};
+  results.diagnostics.push_back(odd);
+  const auto figure = figure_of(results, "diagnostic-closure-2");
+  EXPECT_NO_THROW(check_figure(figure));
+  ASSERT_EQ(figure.panels.size(), 1u);
+  const auto points = series_of<Points>(figure.panels[0]);
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].x, (std::vector<double>{0.0}));
+  EXPECT_LE(points[1].x.size(), 1500u);
+  EXPECT_EQ(points[1].x.back(), 19999.0);
+}
+
+TEST(ParameterisedFigures, CoverageByPointAndLevel) {
+  const auto results = example::two_parameters();
+  const auto figure = figure_of(results, "coverage");
+  ASSERT_EQ(figure.panels.size(), 6u);  // two levels of α and β together, α alone, β alone
+  const auto points = series_of<Points>(figure.panels[0]);
+  ASSERT_EQ(points.size(), 2u);
+  const double share = results.coverage->points[2].ensemble.coverage[0];
+  EXPECT_EQ(points[0].y[2], share);
+  // Agresti and Coull's error of that share of 499 datasets.
+  const double moved = (499 * share + 2) / 503;
+  EXPECT_NEAR(points[0].y_errors[2], std::sqrt(moved * (1 - moved) / 503), 1e-12);
+  EXPECT_EQ(points[1].y[2], results.coverage->points[2].coverage_critical[0]);
+  EXPECT_EQ(figure.panels[0].x_ticks->size(), 5u);
+  EXPECT_EQ(figure.panels[3].title, "95\u00a0%, α alone");
+  expect_words(figure.caption, "5 fits failed and are left out.");
+}
+
+TEST(ParameterisedFigures, CoverageOverOneParameterStandsAtItsValues) {
+  auto results = example::results();
+  results.coverage = example::coverage_report();
+  results.coverage->config.interest.clear();
+  results.coverage->config.critical_datasets = 0;
+  for (std::size_t i = 0; i < 5; ++i) {
+    results.coverage->points[i].point = {0.02 * static_cast<double>(i)};
+    results.coverage->points[i].coverage_critical.clear();
+  }
+  const auto figure = figure_of(results, "coverage");
+  ASSERT_EQ(figure.panels.size(), 2u);
+  EXPECT_EQ(figure.panels[0].x_label, "γ");
+  EXPECT_EQ(series_of<Points>(figure.panels[0]).size(), 1u);
+  EXPECT_NEAR(series_of<Points>(figure.panels[0])[0].x[4], 0.08, 0.01);
 }
 
 }  // namespace

@@ -157,5 +157,53 @@ TEST(StudyReport, NamesAreEscaped) {
   EXPECT_EQ(page.find("<script>"), std::string::npos);
 }
 
+TEST(StudyReport, ParameterisedStudy) {
+  std::vector<DrawnFigure> figures;
+  for (const char* name :
+       {"data", "likelihood", "surface-alpha-beta", "contours-alpha-beta", "coverage",
+        "diagnostic-closure", "diagnostic-reference", "diagnostic-reweighting"})
+    figures.push_back(drawn(name));
+  const auto page = study_report(example::two_parameters(), figures);
+  testing::parse_xml(page);
+  const auto at = [&](const std::string& words) { return position(page, words); };
+  EXPECT_LT(at("Check reference (p = 0.0040)"), at("With the learned likelihood"));
+  EXPECT_LT(at(">Likelihood surface</h2>"), at("Caption of surface-alpha-beta."));
+  EXPECT_LT(at("Caption of surface-alpha-beta."), at("Caption of contours-alpha-beta."));
+  EXPECT_LT(at("Caption of contours-alpha-beta."), at(">Tests</h2>"));
+  at("Testing α\u00a0=\u00a01 and β\u00a0=\u00a0−1: −2 log Λ = 0.62, p = 0.73 from χ² with 2 "
+     "degrees of freedom, p = 0.74 from 999 simulated datasets.");
+  EXPECT_LT(at(">Coverage</h2>"), at("Caption of coverage."));
+  EXPECT_LT(at(">Checks</h2>"), at("Caption of diagnostic-reweighting."));
+  at("Deviations up to 0.01 are not counted.");
+  EXPECT_EQ(page.find(">Further figures</h2>"), page.npos);
+  EXPECT_EQ(page.find("nan"), page.npos);
+}
+
+TEST(StudyReport, NuisanceParametersComeLast) {
+  auto results = example::six_parameters();
+  std::vector<Parameter> parameters(results.parameters.begin(), results.parameters.end());
+  parameters[0].nuisance = true;
+  results.parameters = ParameterSpace(parameters);
+  const auto page = study_report(results);
+  testing::parse_xml(page);
+  EXPECT_LT(position(page, "<th scope=\"row\">B</th>"),
+            position(page, "<th scope=\"row\">A (nuisance)</th>"));
+  EXPECT_EQ(page.find("A = 1"), page.npos);  // neither headline nor answer
+}
+
+TEST(StudyReport, HypothesesInWords) {
+  auto results = example::two_parameters();
+  auto& test = results.composite_tests[0];
+  test.config.null.fixed.clear();
+  test.config.null.ranges = {FitRange{0.0, 0.9}, FitRange{-1.5, 0.0}};
+  test.mixed = true;
+  test.degrees = 1.0;
+  test.best.status = FitStatus::failed;
+  const auto page = study_report(results);
+  position(page, "Testing α at most 0.9 and β at least −1.5:");
+  position(page, "from half χ² with 1 degree of freedom");
+  position(page, "the test cannot be trusted.");
+}
+
 }  // namespace
 }  // namespace neyman::reports

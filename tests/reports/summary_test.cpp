@@ -75,5 +75,33 @@ TEST(Summary, AtABoundAndNotFinite) {
   EXPECT_EQ(text.find("nan"), std::string::npos);
 }
 
+TEST(Summary, SeveralParametersGolden) {
+  example::expect_golden("summary_two_parameters.txt", summary(example::two_parameters(), false));
+  std::istringstream lines(summary(example::two_parameters(), false));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(display_width(line), 100u) << line;
+    EXPECT_FALSE(line.ends_with(' ')) << line;
+  }
+}
+
+TEST(Summary, SixParametersOneAtABound) {
+  const auto text = summary(example::six_parameters(), false);
+  EXPECT_NE(text.find("σ₁         0 at bound"), std::string::npos) << text;
+  EXPECT_NE(text.find("B          2.000 +0.105 −0.095   [1.90, 2.11]"), std::string::npos) << text;
+  EXPECT_EQ(std::regex_replace(summary(example::six_parameters(), true),
+                               std::regex("\033\\[[0-9]+m"), ""),
+            text);
+}
+
+TEST(Summary, VerdictIsTheWorst) {
+  auto results = example::two_parameters();
+  EXPECT_NE(summary(results, false).find("verdict    ! warn  2 of 3 checks pass; reference warns"),
+            std::string::npos);
+  results.diagnostics[0].verdict = Diagnostic::Verdict::fail;
+  EXPECT_NE(summary(results, false)
+                .find("verdict    ✗ fail  1 of 3 checks pass; closure fails; reference warns"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace neyman::reports

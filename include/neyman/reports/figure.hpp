@@ -32,6 +32,15 @@ enum class Role {
   first,  ///< first, second, third: components and other things without a role of their own
   second,
   third,
+  truth,  ///< points of a parameter space: the true one, and two estimates of it
+  exact_estimate,
+  learned_estimate,
+  light,  ///< light and dark: on a heatmap, the same on light and on dark ground
+  dark,
+};
+
+struct Range {
+  double low, high;
 };
 
 enum class Dash { solid, dashed, dotted };
@@ -99,11 +108,18 @@ struct Span {
   Role role = Role::band68;
 };
 
-/// Values on a regular grid of cells, in colours from dark (low) to bright (high).
+enum class Colours {
+  sequential,  ///< from dark (low) to bright (high)
+  diverging,   ///< from blue through white, at the middle of the range, to red
+};
+
+/// Values on a regular grid of cells, as colours.
 struct Heatmap {
   std::vector<double> x = {}, y = {};  ///< cell centres, equally spaced, increasing
   std::vector<double> values = {};     ///< row-major: values[i * x.size() + j] is at (x[j], y[i])
   std::string label = {};              ///< of the colour scale
+  std::optional<Range> range = {};     ///< of the colours; absent: from the values
+  Colours colours = Colours::sequential;
 };
 
 /// Lines of constant value, as polylines.
@@ -129,14 +145,16 @@ struct Annotation {
 using Series = std::variant<Line, Band, Histogram, Steps, Points, ReferenceLine, Span, Heatmap,
                             Contour, Annotation>;
 
-struct Range {
-  double low, high;
-};
-
 enum class Legend {
   above,  ///< rows between title and axes
   ends,   ///< each label at the right end of its curve; what has no end goes above
   none,
+};
+
+/// A mark at an axis, with its label.
+struct Tick {
+  double value;
+  std::string label = {};
 };
 
 /// One pair of axes.
@@ -145,6 +163,8 @@ struct Panel {
   std::string x_label = {}, y_label = {};
   std::optional<Range> x_range = {}, y_range = {};  ///< absent: from the data
   bool x_log = false, y_log = false;
+  std::optional<std::vector<Tick>> x_ticks = {}, y_ticks = {};  ///< absent: at round positions
+  bool axes = true;  ///< else neither axes nor ticks: a panel of words
   Legend legend = Legend::above;
   std::vector<Series> series = {};  ///< drawn in this order, later on top
 };
@@ -157,6 +177,9 @@ struct Figure {
   std::size_t columns = 1;
   std::vector<Panel> panels = {};
   double panel_width = 460.0, panel_height = 320.0;  ///< pixels; points in PDF
+  /// The panels form one picture and stand close to each other: those of the first column have
+  /// room for labels at the left, those of the last row below.
+  bool joined = false;
 
   std::size_t rows() const { return columns == 0 ? 0 : (panels.size() + columns - 1) / columns; }
 };
@@ -176,10 +199,6 @@ Frame frame_of(const Panel& panel);
 
 /// Round positions for about `count` tick marks inside a range, with their labels ("−0.5",
 /// "10⁻³").
-struct Tick {
-  double value;
-  std::string label = {};
-};
 std::vector<Tick> ticks(Range range, bool log, std::size_t count);
 
 /// A safe file stem: ASCII letters, digits, '-', '_' and '.' stay, everything else becomes '_',

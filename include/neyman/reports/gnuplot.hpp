@@ -13,7 +13,7 @@ struct DrawnFigure {
   std::string name, title, caption;
   std::filesystem::path svg, pdf, script, data;
   /// One SVG for each panel, to be put into a page, where panels stand side by side on a wide
-  /// screen and below each other on a phone.
+  /// screen and below each other on a phone; of a joined figure, one SVG of them all.
   std::vector<std::string> panels;
   std::size_t columns = 1;
   double panel_width = 0.0;

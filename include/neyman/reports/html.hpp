@@ -42,7 +42,8 @@ struct Headline {
 struct CheckLine {
   std::string name = {};
   Verdict verdict = Verdict::pass;
-  std::string detail = {};  ///< "KS p = 0.41"
+  std::string detail = {};                   ///< what it means, in words
+  std::string statistic = {}, p_value = {};  ///< as written; empty: none
 };
 
 struct Table {
@@ -70,8 +71,8 @@ class Page {
   Page& note(Verdict kind, std::string_view text);
   /// Preformatted text, for example a command.
   Page& code(std::string_view text);
-  /// Its panels, caption and links to PDF, data and script: inside the page where a file has
-  /// less than `Page::embed_limit` bytes, else relative to it ("figures/<name>.pdf").
+  /// Its panels, caption and links to its files, relative to the page ("figures/<name>.pdf");
+  /// data and script stand inside it where they have less than `Page::embed_limit` bytes.
   Page& figure(const DrawnFigure& figure);
   /// The end of the page: version, seed, command, date, …
   Page& footer(const std::vector<Fact>& facts);
@@ -80,7 +81,7 @@ class Page {
   /// Writes the page, atomically. @throw FileError
   void write(const std::filesystem::path& path) const;
 
-  static constexpr std::size_t embed_limit = 200'000;
+  static constexpr std::size_t embed_limit = 40'000;
 
  private:
   struct Entry {
