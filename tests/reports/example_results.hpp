@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -477,29 +478,37 @@ inline Results two_parameters() {
   return r;
 }
 
-/// Six parameters, the last two of them nuisance, one at a bound, and a single feature.
-inline Results six_parameters() {
+/// Results with so many parameters and features, and nothing else: those after the fourth are
+/// nuisance parameters, and the fourth is at a bound.
+inline Results with_parameters(std::size_t count, std::size_t features) {
+  static constexpr std::array names = {"A", "B", "mu_1", "sigma_1", "g", "k"};
   Results r = two_parameters();
   std::vector<Parameter> parameters;
   std::vector<double> estimates, errors;
-  for (const char* name : {"A", "B", "mu_1", "sigma_1", "g", "k"}) {
-    const auto i = static_cast<double>(parameters.size());
-    parameters.push_back({name, 0.0, 10.0, std::nullopt, i > 3});
-    estimates.push_back(1.0 + i);
-    errors.push_back(0.05 * (1.0 + i));
+  for (std::size_t p = 0; p < count; ++p) {
+    const double next = 1.0 + static_cast<double>(p);
+    parameters.push_back({names[p], 0.0, 10.0, std::nullopt, p > 3});
+    estimates.push_back(p == 3 ? 0.0 : next);
+    errors.push_back(0.05 * next);
   }
-  estimates[3] = 0.0;
   r.parameters = ParameterSpace(parameters);
-  r.fit = several_fit(estimates, errors, -0.3, 0.0);
-  r.fit.fit.status = FitStatus::at_bound;
-  for (std::size_t p = 0; p < 6; ++p) r.fit.fit.covariance(3, p) = r.fit.fit.covariance(p, 3) = 0.0;
+  r.fit = several_fit(estimates, errors, -0.15, 0.0);
+  if (count > 3) {
+    r.fit.fit.status = FitStatus::at_bound;
+    for (std::size_t p = 0; p < count; ++p)
+      r.fit.fit.covariance(3, p) = r.fit.fit.covariance(p, 3) = 0.0;
+  }
   r.exact_fit.reset();
   r.surfaces.clear();
   r.composite_tests.clear();
   r.coverage.reset();
-  r.feature_names = {"x"};
-  r.data = Matrix(5000, 1, draw(0.05, 5000, RandomStream(1, "data")));
+  r.feature_names.clear();
+  r.data = Matrix(500, features);
+  RandomStream events(23, "features");
+  for (double& value : r.data.values()) value = events.normal();
+  for (std::size_t f = 0; f < features; ++f) r.feature_names.push_back("x" + std::to_string(f));
   return r;
 }
+inline Results six_parameters() { return with_parameters(6, 1); }
 
 }  // namespace neyman::example

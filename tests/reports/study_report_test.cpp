@@ -205,5 +205,13 @@ TEST(StudyReport, HypothesesInWords) {
   position(page, "the test cannot be trusted.");
 }
 
+TEST(StudyReport, AnyNumberOfParameters) {
+  for (std::size_t parameters = 1; parameters <= 6; ++parameters) {
+    const auto page = study_report(example::with_parameters(parameters, 3));
+    testing::parse_xml(page);
+    EXPECT_EQ(page.find("(nuisance)") != page.npos, parameters > 4);
+  }
+}
+
 }  // namespace
 }  // namespace neyman::reports
