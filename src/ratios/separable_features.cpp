@@ -1,5 +1,6 @@
 #include "ratios/separable_features.hpp"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
@@ -161,6 +162,7 @@ Features::Workspace Features::workspace() const {
   work.above = mlp::Buffer(tile * widest);
   work.below = mlp::Buffer(tile * widest);
   work.transposed = mlp::Buffer(widest * widest);
+  if (!mix_.empty()) work.mixed = mlp::Buffer(tile * hidden());
   return work;
 }
 
@@ -184,6 +186,70 @@ void Features::forward(const float* x, std::size_t rows, float* phi, Workspace& 
     to[last + inputs_] = 1.0f;
     std::fill(to + size(), to + width, 0.0f);
   }
+  if (mix_.empty()) return;
+  kernels.multiply({phi, width}, size(), {mix_.data(), last}, nullptr, {work.mixed.data(), last},
+                   rows, last);
+  for (std::size_t r = 0; r < rows; ++r)
+    std::copy_n(work.mixed.data() + r * last, last, phi + r * width);
+}
+
+void Features::condition(const float* x, std::span<const double> weights,
+                         std::vector<float>& coefficients, std::size_t term_stride) {
+  const auto all = static_cast<Eigen::Index>(size()),
+             nonlinear = static_cast<Eigen::Index>(hidden());
+  const Eigen::Index linear = all - nonlinear;
+  if (nonlinear == 0) return;
+  auto work = workspace();
+  mlp::Buffer phi(tile * stride());
+  std::vector<float> rows(tile * input_stride(), 0.0f);
+  Eigen::MatrixXd moments = Eigen::MatrixXd::Zero(all, all);
+  Eigen::VectorXd row(all);
+  double total = 0.0;
+  for (std::size_t begin = 0; begin < weights.size(); begin += tile) {
+    const std::size_t count = std::min(tile, weights.size() - begin);
+    std::copy_n(x + begin * input_stride(), count * input_stride(), rows.data());
+    forward(rows.data(), round_up(count, 8), phi.data(), work, false);
+    for (std::size_t r = 0; r < count; ++r) {
+      for (Eigen::Index j = 0; j < all; ++j)
+        row[j] = static_cast<double>(phi[r * stride() + static_cast<std::size_t>(j)]);
+      moments.selfadjointView<Eigen::Lower>().rankUpdate(row, weights[begin + r]);
+      total += weights[begin + r];
+    }
+  }
+  moments = Eigen::MatrixXd(moments.selfadjointView<Eigen::Lower>()) / total;
+  const Eigen::MatrixXd between = moments.topRightCorner(nonlinear, linear);
+  Eigen::MatrixXd within = moments.bottomRightCorner(linear, linear);
+  within.diagonal().array() += 1e-9;
+  const Eigen::MatrixXd known = within.ldlt().solve(between.transpose()).transpose();
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(
+      Eigen::MatrixXd(moments.topLeftCorner(nonlinear, nonlinear) - known * between.transpose()));
+  const double largest = std::max(solver.eigenvalues().maxCoeff(), 1e-30);
+
+  const auto terms = static_cast<Eigen::Index>(term_stride);
+  Eigen::MatrixXd old(all, terms), made(all, terms);
+  for (Eigen::Index j = 0; j < all; ++j)
+    for (Eigen::Index k = 0; k < terms; ++k)
+      old(j, k) = static_cast<double>(coefficients[static_cast<std::size_t>(j * terms + k)]);
+  // φ A = (hidden − known · linear) A_hidden + linear (A_linear + knownᵀ A_hidden).
+  made.bottomRows(linear) = old.bottomRows(linear) + known.transpose() * old.topRows(nonlinear);
+  mix_.assign(size() * hidden(), 0.0f);
+  for (Eigen::Index i = 0; i < nonlinear; ++i) {
+    const double variance = solver.eigenvalues()[i];
+    // What single precision cannot tell from nothing.
+    const bool kept = variance > 1e-7 * largest;
+    const Eigen::VectorXd direction = solver.eigenvectors().col(i);
+    const double factor = kept ? 1.0 / std::sqrt(variance) : 0.0;
+    made.row(i) =
+        (kept ? std::sqrt(variance) : 0.0) * (direction.transpose() * old.topRows(nonlinear));
+    Eigen::VectorXd from(all);
+    from.head(nonlinear) = factor * direction;
+    from.tail(linear) = -factor * (known.transpose() * direction);
+    for (Eigen::Index j = 0; j < all; ++j)
+      mix_[static_cast<std::size_t>(j * nonlinear + i)] = static_cast<float>(from[j]);
+  }
+  for (Eigen::Index j = 0; j < all; ++j)
+    for (Eigen::Index k = 0; k < terms; ++k)
+      coefficients[static_cast<std::size_t>(j * terms + k)] = static_cast<float>(made(j, k));
 }
 
 void Features::backward(const float* x, std::size_t rows, Workspace& work, float* gradient) const {
@@ -221,6 +287,7 @@ void Features::save(Archive& archive) const {
   archive.set("inputs", inputs_);
   archive.set("hidden", hidden);
   archive.set("weights", weights_);
+  archive.set("mix", mix_);
 }
 
 void Features::load(const Archive& archive) {
@@ -238,6 +305,9 @@ void Features::load(const Archive& archive) {
   if (weights.size() != weights_.size())
     throw FileError("the weights of the separable network do not fit its layers");
   weights_ = weights;
+  mix_ = archive.get<std::vector<float>>("mix");
+  if (!mix_.empty() && mix_.size() != size() * this->hidden())
+    throw FileError("the last layer of the separable network does not fit the others");
 }
 
 }  // namespace neyman::separable

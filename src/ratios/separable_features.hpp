@@ -40,7 +40,8 @@ class Whitening {
   Matrix map_;  // features × features
 };
 
-/// φ(x): the last hidden layer of a network, then the whitened inputs, then 1.
+/// φ(x): the last hidden layer of a network (after `condition`, made independent of the rest),
+/// then the whitened inputs, then 1.
 class Features {
  public:
   Features() = default;
@@ -53,10 +54,18 @@ class Features {
   std::size_t stride() const { return round_up(size(), 8); }
   std::size_t input_stride() const { return round_up(inputs_, 8); }
 
+  /// Makes the hidden part free of what the linear part says already, uncorrelated, and of
+  /// variance 1 over these events (rows of whitened inputs), so that coefficients of φ can be
+  /// fitted well. Directions that hardly vary are left out. Coefficients (features × terms, rows of
+  /// `term_stride`) are changed with it, so that φ A stays what it is.
+  void condition(const float* x, std::span<const double> weights, std::vector<float>& coefficients,
+                 std::size_t term_stride);
+
   /// Memory for one tile.
   struct Workspace {
     std::vector<mlp::Buffer> values, derivatives;  // of each hidden layer
     mlp::Buffer above, below, transposed;          // of a backward pass
+    mlp::Buffer mixed;                             // tile × hidden
   };
   Workspace workspace() const;
 
@@ -83,6 +92,7 @@ class Features {
   std::size_t inputs_ = 0;
   std::vector<Layer> layers_;
   std::vector<float> weights_;
+  std::vector<float> mix_;  // size() × hidden(): hidden part from φ; empty before `condition`
 };
 
 }  // namespace neyman::separable

@@ -206,7 +206,7 @@ void train(Features& features, Coefficients& coefficients, const PolynomialBasis
 
 namespace {
 
-constexpr int most_iterations = 12;
+constexpr int most_iterations = 30;
 
 /// Loss and gradient over all events, by groups.
 struct Slope {
@@ -238,9 +238,9 @@ class Newton {
     Slope slope = gradient(w);
     CoefficientFit result;
     for (int iteration = 0; iteration < most_iterations; ++iteration) {
-      if (iteration == 0 || iteration == 2 || iteration == 6) hessian_ = hessian(w);
+      if (iteration == 0 || iteration == 2 || iteration % 5 == 0) hessian_ = hessian(w);
       solve();
-      if (evidence_ && iteration > 0 && iteration < 6) choose_precisions(w);
+      if (evidence_ && iteration > 0 && iteration < 8) choose_precisions(w);
       const Eigen::VectorXd g = slope.total() + prior().cwiseProduct(w);
       Eigen::VectorXd step = -solver_.solve(g);
       const double expected = -0.5 * g.dot(step);
@@ -250,17 +250,19 @@ class Newton {
         break;
       }
       const double before = objective(slope, w);
-      for (int halving = 0;; ++halving) {
+      bool lower = false;
+      for (int halving = 0; halving < 8 && !lower; ++halving, step *= 0.5) {
         const Eigen::VectorXd next = w + step;
         Slope there = gradient(next);
-        if (objective(there, next) < before + 1e-6 * std::abs(before) || halving == 6) {
-          w = next;
-          slope = std::move(there);
-          break;
-        }
-        step *= 0.5;
+        // To the precision of the sums.
+        if (objective(there, next) > before + 1e-7 * std::abs(before)) continue;
+        w = next;
+        slope = std::move(there);
+        lower = true;
       }
+      if (!lower) break;
     }
+    result.loss = slope.loss;
     result.coefficients = to_coefficients(w);
     result.resolution = resolution_;
     result.effective = effective();
@@ -322,9 +324,7 @@ class Newton {
     slope.by_group = Eigen::MatrixXd::Zero(static_cast<Index>(size_), influence_groups);
     for (std::size_t b = 0; b < parts.size(); ++b) {
       slope.loss += parts[b].loss;
-      for (std::size_t i = 0; i < size_; ++i)
-        slope.by_group(static_cast<Index>(i), static_cast<Index>(b % influence_groups)) +=
-            static_cast<double>(parts[b].gradient[i / terms() * stride_ + i % terms()]);
+      slope.by_group.col(static_cast<Index>(b % influence_groups)) += to_vector(parts[b].gradient);
     }
     return slope;
   }
@@ -410,16 +410,15 @@ class Newton {
 
   Eigen::MatrixXd assemble(const std::vector<std::vector<float>>& sums, double scale) const {
     Eigen::MatrixXd out(static_cast<Index>(size_), static_cast<Index>(size_));
-    const std::size_t t = terms(), width = features_.stride();
+    const auto t = static_cast<Index>(terms()), count = static_cast<Index>(features_.size());
+    const auto width = static_cast<Index>(features_.stride());
     std::size_t pair = 0;
-    for (std::size_t k = 0; k < t; ++k)
-      for (std::size_t l = k; l < t; ++l, ++pair)
-        for (std::size_t i = 0; i < features_.size(); ++i)
-          for (std::size_t j = 0; j < features_.size(); ++j) {
-            const double value = scale * static_cast<double>(sums[pair][i * width + j]);
-            out(static_cast<Index>(i * t + k), static_cast<Index>(j * t + l)) = value;
-            out(static_cast<Index>(j * t + l), static_cast<Index>(i * t + k)) = value;
-          }
+    for (Index k = 0; k < t; ++k)
+      for (Index l = k; l < t; ++l, ++pair)
+        for (Index i = 0; i < count; ++i)
+          for (Index j = 0; j < count; ++j)
+            out(i * t + k, j * t + l) = out(j * t + l, i * t + k) =
+                scale * static_cast<double>(sums[pair][static_cast<std::size_t>(i * width + j)]);
     return out;
   }
 
@@ -427,8 +426,7 @@ class Newton {
     Eigen::MatrixXd matrix = hessian_;
     matrix.diagonal() += prior();
     // Single precision inside: what it cannot resolve is not determined.
-    const double floor = 1e-6 * hessian_.diagonal().maxCoeff();
-    matrix.diagonal().array() += floor;
+    matrix.diagonal().array() += 1e-7 * hessian_.diagonal().maxCoeff();
     solver_.compute(matrix);
   }
 
@@ -453,7 +451,7 @@ class Newton {
       squares[group(i)] += w[static_cast<Index>(i)] * w[static_cast<Index>(i)];
     for (std::size_t g = 0; g < groups(); ++g)
       if (squares[g] > 0.0)
-        precision_[g] = std::clamp(std::max(known[g], 0.01) / squares[g], 1e-9, 1e9);
+        precision_[g] = std::clamp(std::max(known[g], 0.01) / squares[g], 1e-8, 1e12);
     solve();
   }
 
@@ -503,6 +501,23 @@ CoefficientFit fit_coefficients(const Features& features, const Coefficients& st
   return all.fit(near.coefficients);
 }
 
+double mean_loss(const Features& features, const Coefficients& coefficients,
+                 const PolynomialBasis& basis, const EventRows& events, const NodeSets& nodes) {
+  const std::size_t n = events.size(), block = block_size(n);
+  return sum_blocks(
+             n,
+             [&](Block at) {
+               TilePass pass(features, basis, nodes.columns());
+               double loss = 0.0;
+               for (std::size_t begin = at.begin; begin < at.end; begin += tile)
+                 loss += pass.run(events, begin, std::min(tile, at.end - begin), coefficients,
+                                  nodes[at.index], false);
+               return loss;
+             },
+             block) /
+         sum(events.weights);
+}
+
 // --- step 3 -------------------------------------------------------------------------------------
 
 namespace {
@@ -528,8 +543,11 @@ Points make_points(const ParameterSpace& parameters, const PolynomialBasis& basi
   return points;
 }
 
-/// r(x_i, θ_j) = exp h / ∫ π exp h, times the event's weight: rows × columns.
-void weighted_ratios(const TilePass& pass, const Points& points, float* out) {
+/// r(x_i, θ_j) = exp h / ∫ π exp h, times the event's weight: rows × columns. Where h is a poor
+/// extrapolation (an event far from all of p(x|θ)) r can be anything; its mean over events is one,
+/// so `cap` = √events bounds what a single event can do (Ionides, Truncated importance sampling,
+/// 2008).
+void weighted_ratios(const TilePass& pass, const Points& points, float cap, float* out) {
   const auto& kernels = mlp::kernels();
   kernels.multiply({pass.f.data(), pass.term_stride}, pass.basis.size(),
                    {points.by_term.data(), points.columns}, nullptr, {out, points.columns},
@@ -538,7 +556,8 @@ void weighted_ratios(const TilePass& pass, const Points& points, float* out) {
     float* row = out + r * points.columns;
     for (std::size_t j = 0; j < points.columns; ++j) row[j] -= pass.log_integrals[r];
     kernels.exp(row, row, points.columns);
-    for (std::size_t j = 0; j < points.columns; ++j) row[j] *= pass.weights[r];
+    for (std::size_t j = 0; j < points.columns; ++j)
+      row[j] = std::min(row[j], cap) * pass.weights[r];
   }
 }
 
@@ -552,6 +571,7 @@ Normalisation normalise(const Features& features, const CoefficientFit& fit,
   const std::size_t count = points.theta.rows(), n = events.size(), block = block_size(n);
   const std::size_t terms = basis.size(), size = features.size() * terms;
   const std::size_t wide = round_up(size, 8);
+  const auto cap = static_cast<float>(std::sqrt(static_cast<double>(n)));
 
   // Σ w r of each group, and the r-weighted mean of φ ⊗ (P(θ) − P̄(x)) = ∂c/∂A from some events.
   Matrix sums(influence_groups, count);
@@ -565,7 +585,7 @@ Normalisation normalise(const Features& features, const CoefficientFit& fit,
     for (std::size_t begin = at.begin; begin < at.end; begin += tile) {
       pass.run(events, begin, std::min(tile, at.end - begin), fit.coefficients, nodes[at.index],
                false);
-      weighted_ratios(pass, points, ratios.data());
+      weighted_ratios(pass, points, cap, ratios.data());
       for (std::size_t r = 0; r < pass.rows; ++r)
         for (std::size_t j = 0; j < count; ++j)
           out[j] += static_cast<double>(ratios[r * points.columns + j]);
@@ -585,7 +605,7 @@ Normalisation normalise(const Features& features, const CoefficientFit& fit,
     for (std::size_t begin = 0; begin < used; begin += tile) {
       pass.run(events, begin, std::min(tile, used - begin), fit.coefficients, nodes[begin / tile],
                false);
-      weighted_ratios(pass, points, ratios.data());
+      weighted_ratios(pass, points, cap, ratios.data());
       for (std::size_t r = 0; r < pass.rows; ++r)
         for (std::size_t i = 0; i < size; ++i)
           products[r * wide + i] = pass.phi[r * features.stride() + i / terms] *

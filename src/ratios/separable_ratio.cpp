@@ -168,6 +168,9 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
               {epochs, batch, config.learning_rate, seed}, nullptr);
       }
       if (progress) progress->advance();
+      const std::size_t typical = std::min<std::size_t>(rows.size(), 20000);
+      fold.features.condition(x.data(), std::span(rows.weights).first(typical), fold.coefficients,
+                              stride);
     }
     std::vector<float> x;
     Matrix theta;

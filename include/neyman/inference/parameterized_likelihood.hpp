@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "neyman/core/matrix.hpp"
+#include "neyman/inference/likelihood.hpp"
+#include "neyman/ratios/parameterized_ratio.hpp"
+#include "neyman/simulators/distribution.hpp"
+
+namespace neyman {
+
+/// The likelihood of a dataset by a parameterised ratio.
+class ParameterizedLikelihood final : public Likelihood {
+ public:
+  /// The ratio must outlive the likelihood; the events need not.
+  ParameterizedLikelihood(const ParameterizedRatio& ratio, MatrixView x,
+                          std::span<const double> event_weights = {});
+
+  const ParameterSpace& parameters() const override { return ratio_.parameters(); }
+  std::size_t events() const override { return events_; }
+  bool differentiable() const override { return sum_->differentiable(); }
+  double operator()(std::span<const double> point, std::span<double> gradient = {}) const override;
+  /// The covariance of ∂ℓ/∂θ at θ from finite simulation.
+  Matrix simulation_gradient_covariance(std::span<const double> point) const;
+
+ private:
+  const ParameterizedRatio& ratio_;
+  std::size_t events_;
+  std::unique_ptr<SummedRatio> sum_;
+};
+
+/// The exact likelihood of a dataset, Σ_i u_i log p(x_i|θ), where the density is known. The
+/// gradient is by differences, and ℓ is `forbidden` where an event is impossible or the
+/// distribution is not defined.
+class DensityLikelihood final : public Likelihood {
+ public:
+  /// @throw ArgumentError where the distribution does not know its density.
+  DensityLikelihood(ParameterSpace parameters, DistributionPtr distribution, Matrix x,
+                    std::vector<double> event_weights = {});
+
+  const ParameterSpace& parameters() const override { return parameters_; }
+  std::size_t events() const override { return x_.rows(); }
+  double operator()(std::span<const double> point, std::span<double> gradient = {}) const override;
+
+ private:
+  double value(std::span<const double> point) const;
+
+  ParameterSpace parameters_;
+  DistributionPtr distribution_;
+  Matrix x_;
+  std::vector<double> weights_;
+};
+
+}  // namespace neyman
