@@ -438,25 +438,26 @@ class SmoothAcross::Model::Fitter {
   }
 
   VectorXd improve(VectorXd beta, const std::vector<std::uint32_t>& chosen, int steps) {
-    const bool part = &chosen != &subset_;  // the curvature is then that of the subset already
+    const bool whole = &chosen != &subset_;  // the curvature is then that of the subset already
+    auto sums = accumulate(beta, chosen, !whole);
     for (int step = 0; step < steps; ++step) {
-      const auto sums = accumulate(beta, chosen, !part);
-      if (!part) {
+      if (!whole) {
         curvature_ = sums.curvature;
         if (step > 0) scale_likelihood(sums);
       }
       VectorXd next = solve(beta, sums.gradient);
       const double before = objective(sums, beta);
+      sums = accumulate(next, chosen, !whole);
       for (int half = 0; half < 12; ++half) {
-        if (objective(accumulate(next, chosen, false), next) >= before - 1e-9 * std::abs(before))
-          break;
+        if (objective(sums, next) >= before - 1e-9 * std::abs(before)) break;
         next = 0.5 * (next + beta);
+        sums = accumulate(next, chosen, !whole);
       }
       const VectorXd change = next - beta;
       beta = next;
       const double moved =
           change.cwiseAbs().cwiseQuotient(covariance_.diagonal().cwiseSqrt()).maxCoeff();
-      if (step > 1 && moved < 0.01) break;
+      if (step >= (whole ? 1 : 2) && moved < 0.02) break;
     }
     return beta;
   }

@@ -416,7 +416,7 @@ void Design::save(Archive& archive) const {
   archive.set("rows", config_.rows);
 }
 
-Design::Design(ParameterSpace parameters, const Archive& archive)
+Design::Design(const Archive& archive, ParameterSpace parameters)
     : Design(std::move(parameters), [&] {
         Config config;
         const auto names = kinds();

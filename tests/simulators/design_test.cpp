@@ -273,14 +273,14 @@ TEST(Design, SavesAndLoads) {
     const auto design = make(space, kind);
     Archive archive;
     design.save(archive);
-    const Design loaded(space, archive);
+    const Design loaded(archive, space);
     EXPECT_EQ(loaded.kind(), design.kind());
     EXPECT_EQ(loaded.draw(100, 1, "x"), design.draw(100, 1, "x"));
   }
   Archive archive;
   make(space, Design::Kind::grid).save(archive);
   archive.set("kind", "girl");
-  EXPECT_TRUE(contains(error_of([&] { Design(space, archive); }), "'girl' is not a design"));
+  EXPECT_TRUE(contains(error_of([&] { Design(archive, space); }), "'girl' is not a design"));
 }
 
 Design read(const std::string& toml, std::string& problems, const std::string& folder = ".") {

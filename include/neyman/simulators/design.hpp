@@ -56,7 +56,7 @@ class Design {
   Design(ParameterSpace parameters, Config config);
   static Design fixed(ParameterSpace parameters, std::vector<double> point);
   /// Restores what `save` wrote.
-  Design(ParameterSpace parameters, const Archive& archive);
+  Design(const Archive& archive, ParameterSpace parameters);
 
   /// Reads the key of a study's table; uniform where it is absent. Problems are noted in the
   /// settings, and the result is then uniform. `folder` is where relative file names start.
