@@ -16,12 +16,18 @@ void add_check(CLI::App& app, int& status) {
   command->callback([path, &status] {
     const auto study = read_study(*path);
     fmt::print("{}: no problems\n", *path);
-    fmt::print(
-        "  {} parameter{}, {} components, {} simulated events, classifier {}, "
-        "calibration {}\n",
-        study.parameters.size(), study.parameters.size() == 1 ? "" : "s",
-        study.simulator->components().size(), study.training_samples,
-        study.learning.classifier->kind(), study.learning.calibrator->kind());
+    const std::string parameters = fmt::format("{} parameter{}", study.parameters.size(),
+                                               study.parameters.size() == 1 ? "" : "s");
+    if (study.mixture)
+      fmt::print("  {}, {} components, {} simulated events, classifier {}, calibration {}\n",
+                 parameters, study.mixture->components().size(), study.training_samples,
+                 study.learning.classifier->kind(), study.learning.calibrator->kind());
+    else
+      fmt::print("  {}, {} features, {} simulated events ({}), classifier {}\n", parameters,
+                 study.simulator->dimension(), study.training_samples,
+                 study.parameterized.design->kind(),
+                 study.parameterized.separable ? std::string("separable")
+                                               : study.parameterized.classifier.classifier->kind());
     status = success;
   });
 }

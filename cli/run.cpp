@@ -48,8 +48,8 @@ int run_study(const RunArguments& arguments) {
   write_outputs(results, &done->model, out, study.figures && !arguments.no_figures);
   if (!arguments.quiet) {
     fmt::print("{}", reports::summary(results, colour_output()));
-    fmt::print("\nReport   {}/report.html\nResults  {}/results.json\nModel    {}/model.h5\n", out,
-               out, out);
+    fmt::print("\nReport   {0}/report.html\nResults  {0}/results.json\n", out);
+    if (done->model.complete) fmt::print("Model    {}/model.h5\n", out);
     fmt::print("Took     {}\n", reports::format_duration(seconds_now() - start));
   }
   return results.fit.fit.ok() ? success : not_converged;

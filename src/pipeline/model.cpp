@@ -1,13 +1,45 @@
 #include "neyman/pipeline/model.hpp"
 
+#include <cmath>
+
 #include "neyman/core/error.hpp"
 #include "neyman/data/archive_file.hpp"
+#include "neyman/ratios/classifier_across.hpp"
+#include "neyman/ratios/separable_ratio.hpp"
 
 namespace neyman {
 
 namespace {
 constexpr const char* schema = "neyman.model";
 constexpr int version = 1;
+
+/// A row for each constraint: kind, parameter, observed value, width.
+Matrix write_constraints(const std::vector<Constraint>& constraints) {
+  Matrix out(constraints.size(), 4);
+  for (std::size_t i = 0; i < constraints.size(); ++i) {
+    out(i, 0) = static_cast<double>(constraints[i].kind());
+    out(i, 1) = static_cast<double>(constraints[i].parameter());
+    out(i, 2) = constraints[i].observed();
+    out(i, 3) = constraints[i].width();
+  }
+  return out;
+}
+
+std::vector<Constraint> read_constraints(const Matrix& rows, std::size_t parameters) {
+  std::vector<Constraint> out;
+  for (std::size_t i = 0; i < rows.rows(); ++i) {
+    if (rows.cols() != 4 || !(rows(i, 1) >= 0.0 && rows(i, 1) < static_cast<double>(parameters)))
+      throw FileError("has a constraint of a parameter that it does not have");
+    const auto parameter = static_cast<std::size_t>(rows(i, 1));
+    if (rows(i, 0) == static_cast<double>(Constraint::Kind::gaussian))
+      out.push_back(Constraint::gaussian(parameter, rows(i, 2), rows(i, 3)));
+    else if (rows(i, 0) == static_cast<double>(Constraint::Kind::log_normal))
+      out.push_back(Constraint::log_normal(parameter, rows(i, 2), std::exp(rows(i, 3))));
+    else
+      out.push_back(Constraint::poisson(parameter, rows(i, 2), rows(i, 3)));
+  }
+  return out;
+}
 
 Model from_archive(const Archive& archive) {
   Model model;
@@ -22,10 +54,24 @@ Model from_archive(const Archive& archive) {
   const auto& names = archive.get<std::vector<std::string>>("parameters");
   const auto& ranges = archive.get<Matrix>("ranges");
   std::vector<Parameter> parameters;
-  for (std::size_t p = 0; p < names.size(); ++p)
+  for (std::size_t p = 0; p < names.size(); ++p) {
     parameters.push_back({names[p], ranges(p, 0), ranges(p, 1), {}});
+    if (ranges.cols() > 2) parameters.back().nuisance = ranges(p, 2) != 0.0;
+  }
   model.parameters = ParameterSpace(std::move(parameters));
-  model.ratio = std::make_shared<DecomposedRatio>(archive.child("ratio"), model.parameters);
+  if (archive.has("constraints"))
+    model.constraints = read_constraints(archive.get<Matrix>("constraints"), names.size());
+  const Archive& ratio = archive.child("ratio");
+  // Models without a kind are from before there were others.
+  const std::string kind = archive.has("ratio_kind") ? archive.text("ratio_kind") : "decomposed";
+  if (kind == "decomposed")
+    model.ratio = std::make_shared<DecomposedRatio>(ratio, model.parameters);
+  else if (kind == "separable")
+    model.parameterized = std::make_shared<SeparableRatio>(ratio, model.parameters);
+  else if (kind == "classifier")
+    model.parameterized = std::make_shared<ParameterizedClassifierRatio>(ratio, model.parameters);
+  else
+    throw FileError("has a ratio of kind '" + kind + "', which this version does not know");
   return model;
 }
 
@@ -42,13 +88,19 @@ void save_model(const Model& model, const std::string& path) {
   archive.set("levels", model.levels);
   archive.set("scan_points", model.scan_points);
   archive.set("parameters", model.parameters.names());
-  Matrix ranges(model.parameters.size(), 2);
+  Matrix ranges(model.parameters.size(), 3);
   for (std::size_t p = 0; p < model.parameters.size(); ++p) {
     ranges(p, 0) = model.parameters[p].low;
     ranges(p, 1) = model.parameters[p].high;
+    ranges(p, 2) = model.parameters[p].nuisance ? 1.0 : 0.0;
   }
   archive.set("ranges", ranges);
-  model.ratio->save(archive.child("ratio"));
+  if (!model.constraints.empty()) archive.set("constraints", write_constraints(model.constraints));
+  archive.set("ratio_kind", model.ratio ? model.ratio->kind() : model.parameterized->kind());
+  if (model.ratio)
+    model.ratio->save(archive.child("ratio"));
+  else
+    model.parameterized->save(archive.child("ratio"));
   write_archive(path, archive, schema, version);
 }
 

@@ -68,7 +68,7 @@ void write_outputs(Results& results, const Model* model, const std::string& fold
   const fs::path out(folder);
   make_folder(out);
   // The model first: it is the one that cannot be made again from the others.
-  if (model != nullptr) save_model(*model, (out / "model.h5").string());
+  if (model != nullptr && model->complete) save_model(*model, (out / "model.h5").string());
   std::vector<reports::DrawnFigure> drawn;
   if (figures) drawn = draw_figures(results, out / "figures");
   const auto json = reports::results_json(results);

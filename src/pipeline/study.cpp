@@ -23,18 +23,19 @@ std::string describe_point(const ParameterSpace& parameters, const std::vector<d
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-/// Components that depend on θ give other events from the same random numbers.
-bool depends_on_parameters(const Distribution& component, const ParameterSpace& parameters) {
+/// What depends on θ gives other events from the same random numbers.
+bool depends_on(const Distribution& distribution, const ParameterSpace& parameters,
+                std::optional<std::size_t> only = {}) {
   std::vector<double> low, high;
-  for (const auto& parameter : parameters) {
-    const double range = parameter.high - parameter.low;
-    low.push_back(parameter.low + 0.31 * range);
-    high.push_back(parameter.low + 0.73 * range);
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const double range = parameters[p].high - parameters[p].low;
+    low.push_back(parameters[p].low + 0.31 * range);
+    high.push_back(only && *only != p ? low.back() : parameters[p].low + 0.73 * range);
   }
   const auto draw = [&](const std::vector<double>& point) {
-    Matrix x(16, component.dimension());
+    Matrix x(64, distribution.dimension());
     RandomStream random(1, "dependence");
-    component.sample(point, random, x);
+    distribution.sample(point, random, x);
     return x;
   };
   try {
@@ -43,6 +44,9 @@ bool depends_on_parameters(const Distribution& component, const ParameterSpace& 
     return true;  // it can be made at some points and not at others
   }
 }
+
+const std::vector<std::string> diagnostic_names = {"reweighting", "normalisation", "reliability",
+                                                   "closure"};
 
 /// Reads a study section by section. A section that rests on one with problems is left aside, so
 /// that one mistake is told once.
@@ -67,6 +71,8 @@ class StudyReader {
     read_inference();
     read_ensemble();
     read_compare();
+    read_coverage();
+    read_diagnostics();
     auto report = settings_.table("report");
     study_.title = report.text("title", study_.name);
     study_.figures = report.flag("figures", true);
@@ -85,7 +91,13 @@ class StudyReader {
                         "is missing, but must name at least one parameter, such as gamma = "
                         "{ range = [0, 1] }");
     std::vector<Parameter> parameters;
-    for (const auto& name : table.keys()) parameters.push_back(read_parameter(table, name));
+    for (const auto& name : table.keys()) {
+      parameters.push_back(read_parameter(table, name));
+      auto entry = table.table(name);
+      if (!table.is_table(name) || !entry.has("constraint")) continue;
+      if (const auto made = make_constraint(entry.table("constraint"), parameters.size() - 1))
+        study_.constraints.push_back(*made);
+    }
     parameters_known_ = parameters_known_ && !parameters.empty();
     study_.parameters = ParameterSpace(std::move(parameters));
     for (const auto& parameter : study_.parameters)
@@ -125,6 +137,7 @@ class StudyReader {
         parameters_known_ ? Limits::between(parameter.low, parameter.high) : Limits::any();
     const double truth = entry.number("truth", 0.5 * (parameter.low + parameter.high), within);
     if (entry.has("truth")) parameter.truth = truth;
+    parameter.nuisance = entry.choice("role", "interest", {"interest", "nuisance"}) == "nuisance";
     return parameter;
   }
 
@@ -136,26 +149,33 @@ class StudyReader {
     const auto before = settings_.problems().size();
     const auto distribution = make_distribution(table, study_.parameters, study_.folder);
     if (settings_.problems().size() > before || !distribution) return;
-    auto mixture = std::dynamic_pointer_cast<const Mixture>(distribution);
-    if (!mixture) {
-      table.problem("kind", fmt::format("is \"{}\", but must be \"mixture\": parameters can be "
-                                        "fitted where they are shares of its components",
-                                        distribution->kind()));
-      return;
-    }
-    auto components = table.tables("components");
-    for (std::size_t c = 0; c < components.size(); ++c)
-      if (depends_on_parameters(*mixture->components()[c], study_.parameters))
-        components[c].problem("", fmt::format("('{}') depends on a parameter, but parameters may "
-                                              "enter through the weights alone",
-                                              mixture->names()[c]));
-    const auto uses = weights_of(*mixture).uses();
     for (std::size_t p = 0; p < study_.parameters.size(); ++p)
-      if (std::find(uses.begin(), uses.end(), p) == uses.end())
-        table.problem("weights", fmt::format("do not depend on parameter '{}', but must: what "
-                                             "they do not depend on cannot be fitted",
-                                             study_.parameters[p].name));
-    if (settings_.problems().size() == before) study_.simulator = std::move(mixture);
+      if (!depends_on(*distribution, study_.parameters, p))
+        table.problem("", fmt::format("does not depend on parameter '{}', but must: what it does "
+                                      "not depend on cannot be fitted",
+                                      study_.parameters[p].name));
+    if (settings_.problems().size() > before) return;
+    study_.simulator = distribution;
+    // Where θ are shares of components, ratios between the components serve every θ.
+    auto mixture = std::dynamic_pointer_cast<const Mixture>(distribution);
+    const auto is_free = [&](const DistributionPtr& component) {
+      return !depends_on(*component, study_.parameters);
+    };
+    if (mixture && !wants_separable() &&
+        std::all_of(mixture->components().begin(), mixture->components().end(), is_free))
+      study_.mixture = std::move(mixture);
+  }
+
+  /// Without marking the key as read.
+  bool wants_separable() const {
+    const auto* table = settings_.find("classifier");
+    if (table == nullptr) return false;
+    const auto* entries = std::get_if<SettingValue::Table>(&table->data);
+    if (entries == nullptr) return false;
+    for (const auto& [key, value] : *entries)
+      if (key == "kind")
+        if (const auto* kind = std::get_if<std::string>(&value.data)) return *kind == "separable";
+    return false;
   }
 
   static MixtureWeights weights_of(const Mixture& mixture) {
@@ -168,9 +188,9 @@ class StudyReader {
     if (!parameters_known_) return truth_;
     const auto before = settings_.problems().size();
     auto point = read_point(table, study_.parameters, truth_);
-    if (settings_.problems().size() > before || !study_.simulator) return point;
+    if (settings_.problems().size() > before || !study_.mixture) return point;
     try {
-      weights_of (*study_.simulator)(point);
+      weights_of (*study_.mixture)(point);
     } catch (const ArgumentError& error) {
       parent.problem(key, fmt::format("is {}, where the weights of the simulator are not "
                                       "allowed: {}",
@@ -180,6 +200,8 @@ class StudyReader {
   }
 
   void read_reference() {
+    const bool optional = study_.simulator && !study_.mixture;
+    if (!settings_.has("reference") && optional) return;
     if (!settings_.has("reference") && parameters_known_)
       settings_.problem("reference",
                         fmt::format("is missing, but must give the denominator of the ratios, "
@@ -191,13 +213,25 @@ class StudyReader {
   void read_training() {
     auto table = settings_.table("training");
     study_.training_samples = static_cast<std::size_t>(table.integer("samples", 200000, 1));
-    study_.learning.folds = static_cast<std::size_t>(table.integer("folds", 5, 2, 1000));
+    const bool mixture = study_.mixture != nullptr || !study_.simulator;
+    const auto folds = static_cast<std::size_t>(table.integer("folds", mixture ? 5 : 2, 2, 1000));
+    study_.learning.folds = study_.parameterized.network.folds =
+        study_.parameterized.classifier.folds = folds;
     if (!study_.simulator) return;
-    const std::size_t least = 10 * study_.learning.folds * study_.simulator->components().size();
+    std::size_t least = 100 * folds;
+    if (mixture) {
+      least = 10 * folds * study_.mixture->components().size();
+    } else {
+      study_.parameterized.design = std::make_shared<const Design>(
+          Design::from(table, "design", study_.parameters, study_.folder));
+      study_.parameterized.classifier.fresh = table.flag("fresh", false);
+    }
     if (study_.training_samples < least)
-      table.problem("samples", fmt::format("is {}, but must be at least {}: ten events of each "
-                                           "component in each fold",
-                                           study_.training_samples, least));
+      table.problem(
+          "samples",
+          fmt::format("is {}, but must be at least {}: {} in each fold", study_.training_samples,
+                      least, mixture ? "ten events of each component" : "a hundred events"));
+    study_.parameterized.classifier.samples = study_.training_samples;
   }
 
   /// What `make` makes of a table; null where it cannot.
@@ -217,12 +251,51 @@ class StudyReader {
   }
 
   void read_learning() {
+    if (study_.simulator && !study_.mixture) return read_parameterized();
     study_.learning.classifier = classifier(settings_.table("classifier"));
     auto table = settings_.table("calibration");
     study_.learning.calibrator =
         made(table, [](const Settings& from) { return make_calibrator(from); });
     study_.learning.replicas = static_cast<std::size_t>(table.integer("replicas", 40, 0, 10000));
     study_.learning.normalise = table.flag("normalise", true);
+  }
+
+  /// One model for all θ: a separable network, or any classifier with θ as input.
+  void read_parameterized() {
+    auto& learned = study_.parameterized;
+    auto table = settings_.table("classifier");
+    auto calibration = settings_.table("calibration");
+    learned.separable = !table.has("kind") || wants_separable();
+    if (learned.separable) {
+      table.text("kind", "separable");
+      const std::size_t folds = learned.network.folds;
+      learned.network = SeparableRatio::Config::from(table);
+      learned.network.folds = folds;
+      calibration.choice("across", "smooth", {"smooth"});
+      learned.network.normalise = calibration.flag("normalise", true);
+      return;
+    }
+    auto& config = learned.classifier;
+    config.classifier = classifier(table);
+    config.reference = study_.reference;
+    config.denominator = study_.reference.empty()
+                             ? ParameterizedClassifierRatio::Denominator::marginal
+                             : ParameterizedClassifierRatio::Denominator::point;
+    using Across = ParameterizedClassifierRatio::Across;
+    const auto across =
+        calibration.choice("across", "smooth", {"smooth", "on-demand", "interpolate", "none"});
+    config.calibration = across == "smooth"        ? Across::smooth
+                         : across == "on-demand"   ? Across::on_demand
+                         : across == "interpolate" ? Across::interpolate
+                                                   : Across::none;
+    if (config.calibration == Across::on_demand || config.calibration == Across::interpolate) {
+      config.calibration_events =
+          static_cast<std::size_t>(calibration.integer("events", 100000, 100));
+      if (config.calibration == Across::interpolate)
+        config.interpolation = InterpolatedCalibration::Config::from(calibration);
+      config.calibrator =
+          made(calibration, [](const Settings& from) { return make_calibrator(from); });
+    }
   }
 
   void read_data() {
@@ -302,6 +375,7 @@ class StudyReader {
             fmt::format("levels[{}]", l),
             fmt::format("is {}, but must be between {} and {}", study_.levels[l], least, most));
     study_.scan_points = static_cast<std::size_t>(table.integer("scan", 101, 3, 100000));
+    if (study_.simulator && !study_.mixture) read_surfaces(table);
     auto test = table.table("test");
     if (!table.is_table("test")) return;
     const auto before = settings_.problems().size();
@@ -320,6 +394,106 @@ class StudyReader {
     study_.test = config;
   }
 
+  /// The parameters of a pair, by name; an index where it is known.
+  std::optional<std::size_t> parameter_index(Settings table, const std::string& key,
+                                             const std::string& name) {
+    if (const auto index = study_.parameters.find(name)) return index;
+    table.problem(key, "names " + unknown_name(name, "a parameter", study_.parameters.names()));
+    return {};
+  }
+
+  void read_surfaces(Settings table) {
+    std::vector<std::size_t> interest;
+    for (std::size_t p = 0; p < study_.parameters.size(); ++p)
+      if (!study_.parameters[p].nuisance) interest.push_back(p);
+    if (table.has("contours")) {
+      const auto pairs = table.lists_of_numbers_or_texts("contours");
+      for (std::size_t i = 0; i < pairs.size(); ++i) {
+        const auto key = fmt::format("contours[{}]", i);
+        std::vector<std::size_t> indices;
+        for (const auto& entry : pairs[i])
+          if (const auto* name = std::get_if<std::string>(&entry))
+            if (const auto index = parameter_index(table, key, *name)) indices.push_back(*index);
+        if (indices.size() == 2 && pairs[i].size() == 2 && indices[0] != indices[1])
+          study_.contours.emplace_back(indices[0], indices[1]);
+        else if (indices.size() == pairs[i].size())
+          table.problem(key, "must be the names of two parameters, such as [\"alpha\", \"beta\"]");
+      }
+    } else {
+      for (std::size_t a = 0; a < interest.size() && interest.size() <= 3; ++a)
+        for (std::size_t b = a + 1; b < interest.size(); ++b)
+          study_.contours.emplace_back(interest[a], interest[b]);
+    }
+    study_.surface_points = static_cast<std::size_t>(table.integer("surface", 41, 5, 1001));
+    if (table.has("bayesian")) {
+      BayesianConfig config;
+      config.evaluations = static_cast<std::size_t>(table.integer("bayesian", 50, 5, 2000));
+      study_.bayesian = config;
+    }
+    for (auto& entry : table.tables("hypotheses")) {
+      CompositeTestConfig config;
+      config.null.fixed.resize(study_.parameters.size());
+      auto fixed = entry.table("fixed");
+      if (fixed.keys().empty())
+        entry.problem("fixed",
+                      "is missing, but must give values that are tested, such as "
+                      "{ alpha = 0 }");
+      for (std::size_t p = 0; p < study_.parameters.size(); ++p) {
+        const auto& parameter = study_.parameters[p];
+        if (fixed.has(parameter.name))
+          config.null.fixed[p] =
+              fixed.number(parameter.name, Limits::between(parameter.low, parameter.high));
+      }
+      config.datasets = static_cast<std::size_t>(entry.integer("datasets", 0, 0, 10000000));
+      study_.hypotheses.push_back(config);
+    }
+  }
+
+  void read_coverage() {
+    auto table = settings_.table("coverage");
+    if (!settings_.is_table("coverage") || !parameters_known_) return;
+    if (study_.mixture) {
+      settings_.problem("coverage",
+                        "is for studies with one model for all θ; use [ensemble] for mixtures");
+      return;
+    }
+    CoverageConfig config;
+    std::vector<std::vector<double>> points;
+    for (auto& entry : table.tables("points"))
+      points.push_back(read_point(entry, study_.parameters, truth_));
+    if (points.empty()) points.push_back(truth_);
+    config.points = Matrix(points.size(), study_.parameters.size());
+    for (std::size_t i = 0; i < points.size(); ++i)
+      std::copy(points[i].begin(), points[i].end(), config.points.row(i).begin());
+    config.datasets = static_cast<std::size_t>(table.integer("datasets", 500, 1));
+    config.critical_datasets = static_cast<std::size_t>(table.integer("critical_datasets", 500, 0));
+    config.levels = study_.levels;
+    study_.coverage = config;
+  }
+
+  void read_diagnostics() {
+    if (!study_.simulator || study_.mixture) return;
+    auto table = settings_.table("diagnostics");
+    Study::Diagnostics config;
+    const auto before = settings_.problems().size();
+    if (table.is_text("which")) {
+      if (table.text("which") != "all")
+        table.problem("which", "must be \"all\" or a list of " +
+                                   fmt::format("{}", fmt::join(diagnostic_names, ", ")));
+      config.which = diagnostic_names;
+    } else {
+      config.which = table.texts("which", diagnostic_names);
+    }
+    for (std::size_t i = 0; i < config.which.size(); ++i)
+      if (std::find(diagnostic_names.begin(), diagnostic_names.end(), config.which[i]) ==
+          diagnostic_names.end())
+        table.problem(fmt::format("which[{}]", i),
+                      unknown_name(config.which[i], "a diagnostic", diagnostic_names));
+    config.events = static_cast<std::size_t>(table.integer("events", 20000, 100));
+    if (table.has("against")) config.against = point(table, "against");
+    if (settings_.problems().size() == before) study_.diagnostics = config;
+  }
+
   void read_ensemble() {
     auto table = settings_.table("ensemble");
     if (!settings_.is_table("ensemble")) return;
@@ -334,6 +508,10 @@ class StudyReader {
   void read_compare() {
     auto table = settings_.table("compare");
     if (!settings_.is_table("compare")) return;
+    if (study_.simulator && !study_.mixture) {
+      settings_.problem("compare", "is for mixtures whose shares are fitted");
+      return;
+    }
     Study::Compare compare;
     compare.point = point(table, "at");
     const auto before = settings_.problems().size();
@@ -365,6 +543,13 @@ void reseed(Study& study, std::uint64_t seed) {
   study.learning.seed = derive_seed(seed, "learning");
   if (study.test) study.test->seed = derive_seed(seed, "test");
   if (study.ensemble) study.ensemble->seed = derive_seed(seed, "ensemble");
+  study.parameterized.network.seed = study.parameterized.classifier.seed =
+      derive_seed(seed, "learning");
+  if (study.bayesian) study.bayesian->seed = derive_seed(seed, "bayesian");
+  if (study.coverage) study.coverage->seed = derive_seed(seed, "coverage");
+  if (study.diagnostics) study.diagnostics->seed = derive_seed(seed, "diagnostics");
+  for (std::size_t i = 0; i < study.hypotheses.size(); ++i)
+    study.hypotheses[i].seed = derive_seed(seed, "hypothesis", i);
 }
 
 std::vector<double> read_point(Settings table, const ParameterSpace& parameters,

@@ -49,8 +49,8 @@ figures = false
   EXPECT_EQ(study.name, "small");
   EXPECT_EQ(study.seed, 3u);
   EXPECT_EQ(study.parameters, ParameterSpace({{"gamma", 0.0, 1.0, 0.3}}));
-  EXPECT_EQ(study.simulator->names(), (Strings{"background", "signal"}));
-  EXPECT_EQ(study.simulator->weights(std::vector{0.25}), (std::vector{0.75, 0.25}));
+  EXPECT_EQ(study.mixture->names(), (Strings{"background", "signal"}));
+  EXPECT_EQ(study.mixture->weights(std::vector{0.25}), (std::vector{0.75, 0.25}));
   EXPECT_EQ(study.reference, std::vector{0.1});
   EXPECT_EQ(study.training_samples, 4001u);
   EXPECT_EQ(study.learning.folds, 2u);

@@ -32,18 +32,18 @@ class Contender {
     reseed(study_, request.at("seed").get<std::uint64_t>());
     study_.learning.replicas = 0;  // what finite simulation adds is no part of the comparison
     const std::size_t each =
-        request.at("samples").get<std::size_t>() / study_.simulator->components().size();
+        request.at("samples").get<std::size_t>() / study_.mixture->components().size();
     return peers::timed([&] {
       std::vector<FoldedSample> samples;
-      for (std::size_t c = 0; c < study_.simulator->components().size(); ++c) {
+      for (std::size_t c = 0; c < study_.mixture->components().size(); ++c) {
         Samples drawn;
         drawn.feature_names = {"x"};
-        drawn.x = sample(*study_.simulator->components()[c], study_.reference, each,
+        drawn.x = sample(*study_.mixture->components()[c], study_.reference, each,
                          derive_seed(study_.seed, "peers", c), "training");
         samples.emplace_back(std::move(drawn), study_.learning, c);
       }
-      const MixtureWeights weights(study_.simulator->weight_expressions(),
-                                   study_.simulator->components().size());
+      const MixtureWeights weights(study_.mixture->weight_expressions(),
+                                   study_.mixture->components().size());
       ratio_ =
           std::make_unique<DecomposedRatio>(samples, weights, study_.reference, study_.learning);
     });

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "neyman/core/parameters.hpp"
+#include "neyman/inference/constraint.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
+#include "neyman/ratios/parameterized_ratio.hpp"
 
 namespace neyman {
 
@@ -18,7 +20,11 @@ struct Model {
   std::string classifier, calibration;  ///< kinds
   std::vector<double> levels;
   std::size_t scan_points = 101;
-  std::shared_ptr<const DecomposedRatio> ratio;
+  std::shared_ptr<const DecomposedRatio> ratio;             ///< of a mixture's components, or null
+  std::shared_ptr<const ParameterizedRatio> parameterized;  ///< where `ratio` is null
+  std::vector<Constraint> constraints;
+  /// Whether it can be used without the simulator, and so be saved.
+  bool complete = true;
 };
 
 /// Schema "neyman.model/1": an HDF5 file, written atomically, with a checksum.

@@ -9,9 +9,16 @@
 
 #include "neyman/core/parameters.hpp"
 #include "neyman/data/reader.hpp"
+#include "neyman/inference/bayesian_optimisation.hpp"
+#include "neyman/inference/composite_test.hpp"
+#include "neyman/inference/constraint.hpp"
+#include "neyman/inference/coverage.hpp"
 #include "neyman/inference/ensemble.hpp"
 #include "neyman/inference/hypothesis_test.hpp"
+#include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/cross_fit.hpp"
+#include "neyman/ratios/separable_ratio.hpp"
+#include "neyman/simulators/design.hpp"
 #include "neyman/simulators/mixture.hpp"
 
 namespace neyman {
@@ -24,11 +31,23 @@ struct Study {
   std::string name;
   std::uint64_t seed = 1;
   ParameterSpace parameters;
-  std::shared_ptr<const Mixture> simulator;
-  std::vector<double> reference;  ///< θ1
+  DistributionPtr simulator;
+  /// The simulator where θ enters through the shares of its components alone, and ratios between
+  /// the components are learned; else null, and one model is learned for all θ.
+  std::shared_ptr<const Mixture> mixture;
+  std::vector<double> reference;  ///< θ1; may be empty without a mixture
 
-  std::size_t training_samples = 200000;  ///< simulated events in all, shared by the components
-  RatioConfig learning;
+  std::size_t training_samples = 200000;  ///< simulated events in all
+  RatioConfig learning;                   ///< of a mixture
+
+  /// Where one model is learned for all θ.
+  struct Parameterized {
+    std::shared_ptr<const Design> design;
+    bool separable = true;  ///< a separable ratio; else a classifier with θ as input
+    SeparableRatio::Config network;
+    ParameterizedClassifierRatio::Config classifier;
+  } parameterized;
+  std::vector<Constraint> constraints;
 
   struct Data {
     std::optional<std::string> file;
@@ -40,6 +59,20 @@ struct Study {
   std::size_t scan_points = 101;
   std::optional<SimpleTestConfig> test;
   std::optional<EnsembleConfig> ensemble;
+  std::vector<std::pair<std::size_t, std::size_t>> contours;  ///< pairs of parameters
+  std::size_t surface_points = 41;  ///< of each parameter, on the surfaces behind the contours
+  std::optional<BayesianConfig> bayesian;
+  std::vector<CompositeTestConfig> hypotheses;
+  std::optional<CoverageConfig> coverage;
+
+  /// Checks that need no truth, between the estimate and a second point.
+  struct Diagnostics {
+    std::vector<std::string> which;  ///< names
+    std::vector<double> against;     ///< θ1 of the ratios that are checked
+    std::size_t events = 20000;      ///< simulated on each side
+    std::uint64_t seed = 0;
+  };
+  std::optional<Diagnostics> diagnostics;
 
   /// Ratios between θ0 and the reference, learned by several classifiers, beside the exact one.
   struct Compare {

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "neyman/core/progress.hpp"
+#include "neyman/inference/likelihood.hpp"
+#include "neyman/pipeline/pipeline.hpp"
+
+// What the two kinds of runs share.
+namespace neyman::pipeline {
+
+/// Times a stage and notes it in the results.
+template <class Work>
+auto timed(Results& results, const char* stage, Work&& work) {
+  const double start = seconds_now();
+  struct Note {
+    Results& results;
+    const char* stage;
+    double start;
+    ~Note() { results.timing.emplace_back(stage, seconds_now() - start); }
+  } note{results, stage, start};
+  return work();
+}
+
+Samples make_samples(Matrix x, const std::vector<std::string>& names);
+/// What is known of a run before it starts.
+Results start_results(const Study& study);
+/// The data of a study: its file, or events simulated at the truth.
+Samples load_data(const Study& study, Results& results);
+Model start_model(const Study& study, const Results& results);
+
+/// Intervals and curves of a fit.
+FitReport report_fit(const Likelihood& likelihood, Fit best, const std::vector<double>& levels,
+                     std::size_t scan_points);
+void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
+              Results& results);
+void note_outside(const Ratio& ratio, const Samples& data, Results& results);
+
+/// Ratios between components of a mixture serve every θ.
+Run run_decomposed(const Study& study);
+/// One model for all θ.
+Run run_parameterized(const Study& study);
+/// The results that a model gives for new data, beside what is known before.
+void fit_decomposed(const Model& model, const Samples& data, Results& results);
+void fit_parameterized(const Model& model, const Samples& data, Results& results);
+
+}  // namespace neyman::pipeline
