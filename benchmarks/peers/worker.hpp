@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <ctime>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -39,6 +41,14 @@ Json timed(Work&& work) {
   const Stopwatch watch;
   work();
   return watch.read();
+}
+
+/// Bytes that the process held at most.
+inline std::size_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (std::size_t kilobytes = 0; word == "VmHWM:" && status >> kilobytes) return 1024 * kilobytes;
+  return 0;
 }
 
 /// Answers requests until the input ends.
