@@ -22,6 +22,8 @@ constexpr std::size_t default_companions = 4;
 constexpr std::size_t most_calibration_rows = 2'000'000;
 /// Denominator events for each numerator event at a node of held-out events.
 constexpr std::size_t node_denominators = 10;
+/// Events that are simulated and scored at once for a calibration.
+constexpr std::size_t scored_block = 2048;
 constexpr std::size_t least_events_a_fold = 20;
 constexpr const char* across_names[] = {"none", "on-demand", "interpolate", "smooth"};
 constexpr const char* denominator_names[] = {"marginal", "point", "parameterized"};
@@ -312,15 +314,29 @@ class ParameterizedClassifierRatio::Learner {
     return [ratio, bottom, parameterized, simulator = simulator_, n = config_.calibration_events,
             seed = config_.seed](std::span<const double> point) {
       const std::size_t p = ratio->parameters_.size();
-      const auto top = sample(*simulator, point.first(p), n, seed, "calibrate/numerator");
-      const auto score = [&](const Matrix& x) {
-        return ratio->mean_logits(ratio->inputs(x, point)).release();
+      // In blocks: new memory for all events at once would cost as much as the network.
+      const auto score = [&](const auto& events_of) {
+        std::vector<double> out(n);
+        parallel_blocks(n, scored_block, [&](Block block) {
+          const auto logits = ratio->mean_logits(ratio->inputs(events_of(block), point));
+          std::copy(logits.values().begin(), logits.values().end(),
+                    out.begin() + static_cast<std::ptrdiff_t>(block.begin));
+        });
+        return out;
+      };
+      const auto drawn = [&](std::span<const double> at, const char* purpose) {
+        return score([&, purpose, at](Block block) {
+          Matrix x(block.size(), ratio->features_);
+          RandomStream random(seed, purpose, block.index);
+          simulator->sample(at, random, x);
+          return x;
+        });
       };
       Scores out;
-      out.numerator = score(top);
-      out.denominator = score(
-          parameterized ? sample(*simulator, point.subspan(p), n, seed, "calibrate/denominator")
-                        : *bottom);
+      out.numerator = drawn(point.first(p), "calibrate/numerator");
+      out.denominator =
+          parameterized ? drawn(point.subspan(p), "calibrate/denominator")
+                        : score([&](Block block) { return bottom->rows(block.begin, block.end); });
       return out;
     };
   }
