@@ -207,6 +207,8 @@ void train(Features& features, Coefficients& coefficients, const PolynomialBasis
 namespace {
 
 constexpr int most_iterations = 30;
+/// After these the priors stay, so that the fit can converge.
+constexpr int evidence_iterations = 3;
 
 /// Loss and gradient over all events, by groups.
 struct Slope {
@@ -239,13 +241,13 @@ class Newton {
     CoefficientFit result;
     for (int iteration = 0; iteration < most_iterations; ++iteration) {
       if (iteration == 0 || iteration == 2 || iteration % 5 == 0) hessian_ = hessian(w);
+      if (evidence_ && iteration < evidence_iterations) choose_precisions(w, slope.total());
       solve();
-      if (evidence_ && iteration > 0 && iteration < 8) choose_precisions(w);
       const Eigen::VectorXd g = slope.total() + prior().cwiseProduct(w);
       Eigen::VectorXd step = -solver_.solve(g);
       const double expected = -0.5 * g.dot(step);
       // Half a unit of log-likelihood is one standard deviation of one coefficient.
-      if (iteration > 1 && expected < 0.01) {
+      if (iteration >= (evidence_ ? evidence_iterations : 2) && expected < 0.02) {
         result.converged = true;
         break;
       }
@@ -443,16 +445,20 @@ class Newton {
   }
   double effective() const { return sum(determined()); }
 
-  /// MacKay's update: precision = determined / Σ w².
-  void choose_precisions(const Eigen::VectorXd& w) {
-    const auto known = determined();
-    std::vector<double> squares(groups(), 0.0);
-    for (std::size_t i = 0; i < size_; ++i)
-      squares[group(i)] += w[static_cast<Index>(i)] * w[static_cast<Index>(i)];
-    for (std::size_t g = 0; g < groups(); ++g)
-      if (squares[g] > 0.0)
-        precision_[g] = std::clamp(std::max(known[g], 0.01) / squares[g], 1e-8, 1e12);
-    solve();
+  /// MacKay's updates, precision = determined / Σ w², each with the w that the quadratic
+  /// approximation gives for the last.
+  void choose_precisions(const Eigen::VectorXd& w, const Eigen::VectorXd& gradient) {
+    for (int update = 0; update < 3; ++update) {
+      solve();
+      const Eigen::VectorXd next = w - solver_.solve(gradient + prior().cwiseProduct(w));
+      const auto known = determined();
+      std::vector<double> squares(groups(), 0.0);
+      for (std::size_t i = 0; i < size_; ++i)
+        squares[group(i)] += next[static_cast<Index>(i)] * next[static_cast<Index>(i)];
+      for (std::size_t g = 0; g < groups(); ++g)
+        if (squares[g] > 0.0)
+          precision_[g] = std::clamp(std::max(known[g], 0.01) / squares[g], 1e-8, 1e12);
+    }
   }
 
   /// To first order, a group moves A by −H⁻¹ times its gradient, less its share of the whole.
