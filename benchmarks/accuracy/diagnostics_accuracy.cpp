@@ -54,8 +54,8 @@ const Point nominal = {1.0, -1.0};  ///< θ0 of the diagnostics that look at one
 constexpr std::size_t test_events = 20000;
 constexpr std::size_t replicas = 50;
 
-/// A fixed number of bins, as in the paper: one that the events choose differs from θ to θ, and
-/// the likelihood jumps where it does.
+/// A fixed number of bins: one that the events choose differs from θ to θ, and the likelihood jumps
+/// where it does.
 HistogramCalibrator histogram() {
   HistogramCalibrator::Config config;
   config.bins = 20;
@@ -373,7 +373,8 @@ class Study {
     fmt::print("{:>4}  {:<23}", seed_, name);
     if (result.diagnostics.size() == 4) fmt::print(" {:>9}", "-");
     for (const auto& diagnostic : result.diagnostics) {
-      fmt::print(" {:>9.2g}", *diagnostic.p_value);
+      fmt::print(" {:>9}",
+                 diagnostic.p_value ? fmt::format("{:.2g}", *diagnostic.p_value) : "none");
       tally.flagged[diagnostic.name] += diagnostic.verdict != Diagnostic::Verdict::pass;
       tally.failed[diagnostic.name] += diagnostic.verdict == Diagnostic::Verdict::fail;
     }
