@@ -12,12 +12,14 @@ enum Status : int {
   failure = 1,        ///< an error: a file, a wrong argument, …
   bad_study = 2,      ///< the study or the command line has problems
   not_converged = 3,  ///< results were written, but the fit did not converge
+  check_failed = 4,   ///< `diagnose` found that the learned ratio does not fit the simulator
   interrupted = 130,
 };
 
 void add_run(CLI::App& app, int& status);
 void add_check(CLI::App& app, int& status);
 void add_example(CLI::App& app, int& status);
+void add_diagnose(CLI::App& app, int& status);
 void add_fit(CLI::App& app, int& status);
 
 }  // namespace neyman::cli

@@ -172,17 +172,8 @@ void compare(const Study& study, const std::vector<FoldedSample>& components,
   }
 }
 
-Diagnostic diagnostic(std::string name, std::string explanation, double statistic, double p_value) {
-  Diagnostic out;
-  out.name = std::move(name);
-  out.explanation = std::move(explanation);
-  out.statistic = statistic;
-  out.p_value = p_value;
-  out.verdict = verdict_of(p_value, {.warn = 1e-2, .fail = 1e-4});
-  return out;
-}
-
-/// Is the mean of r̂ over the denominator, before it is set to one, compatible with one?
+/// A check of a model without its simulator: is the mean of r̂ over the denominator, before it is
+/// set to one, compatible with one?
 void check_normalisation(const MixtureRatio& ratio, Results& results) {
   if (ratio.replicas() < 10) return;
   const auto weights = ratio.weights()(results.fit.fit.point);
@@ -198,26 +189,16 @@ void check_normalisation(const MixtureRatio& ratio, Results& results) {
   const double spread = std::hypot(standard_deviation(replicas), 1e-3);
   const double deviation = mean_ratio(ratio.normalisation()) - 1.0;
   const double pull = deviation / spread;
-  const double p_value = std::erfc(std::abs(pull) / std::sqrt(2.0));
-  results.diagnostics.push_back(diagnostic(
-      "normalisation",
-      fmt::format("The mean of r̂ over the denominator, from held-out events, is {:.5f} before it "
-                  "is set to one; the statistic is its deviation in standard errors.",
-                  1.0 + deviation),
-      pull, p_value));
-}
-
-void check_ensemble(Results& results) {
-  const auto& ensemble = *results.ensemble;
-  const auto& wilks = ensemble.approximate.wilks;
-  results.diagnostics.push_back(diagnostic(
-      "wilks",
-      "Over the ensemble, −2 log Λ at the simulated point should follow χ²; the statistic is "
-      "the Kolmogorov–Smirnov distance.",
-      wilks.statistic, wilks.p_value));
-  if (ensemble.approximate.failed > 0)
-    results.warnings.push_back(fmt::format("{} of {} fits of the ensemble did not converge",
-                                           ensemble.approximate.failed, ensemble.config.datasets));
+  Diagnostic out;
+  out.name = "normalisation";
+  out.explanation = fmt::format(
+      "The mean of r̂ over the denominator, from held-out events, is {:.5f} before it is set to "
+      "one; the statistic is its deviation in standard errors.",
+      1.0 + deviation);
+  out.statistic = pull;
+  out.p_value = std::erfc(std::abs(pull) / std::sqrt(2.0));
+  out.verdict = verdict_of(*out.p_value);
+  results.diagnostics.push_back(std::move(out));
 }
 
 }  // namespace
@@ -268,8 +249,11 @@ Run run_decomposed(const Study& study) {
     });
   if (study.compare)
     timed(results, "compare", [&] { compare(study, samples, *ratio, exact.get(), results); });
-  check_normalisation(*ratio, results);
-  if (results.ensemble) check_ensemble(results);
+  timed(results, "diagnose", [&] {
+    diagnose_ratio(study, *ratio, results);
+    diagnose_repetition(results);
+    judge(results.diagnostics);
+  });
 
   Model model = start_model(study, results);
   model.ratio = ratio;

@@ -8,11 +8,6 @@
 
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
-#include "neyman/diagnostics/closure.hpp"
-#include "neyman/diagnostics/normalisation.hpp"
-#include "neyman/diagnostics/reliability.hpp"
-#include "neyman/diagnostics/repetition.hpp"
-#include "neyman/diagnostics/reweighting.hpp"
 #include "neyman/inference/parameterized_likelihood.hpp"
 #include "neyman/inference/statistics.hpp"
 #include "pipeline/stages.hpp"
@@ -201,62 +196,6 @@ void surfaces(const Study& study, const Likelihood& learned, const Likelihood* e
   }
 }
 
-/// Checks of r̂ between the estimate and a second point, with events of their own.
-void diagnose(const Study& study, const ParameterizedRatio& ratio, Results& results) {
-  const auto& config = *study.diagnostics;
-  const auto& numerator = results.fit.fit.point;
-  std::vector<double> denominator = !config.against.empty() ? config.against : study.reference;
-  if (denominator.empty())
-    for (const auto& parameter : study.parameters)
-      denominator.push_back(0.5 * (parameter.low + parameter.high));
-  if (denominator == numerator || !results.fit.fit.ok()) return;
-  const auto draw = [&](const std::vector<double>& point, std::uint64_t stream) {
-    return make_samples(sample(*study.simulator, point, config.events,
-                               derive_seed(config.seed, "events", stream), "diagnostics"),
-                        results.feature_names);
-  };
-  const auto x0 = draw(numerator, 0), x1 = draw(denominator, 1);
-  results.budget["diagnostics"] = x0.size() + x1.size();
-  const auto r0 = ratio.log_ratios(x0.x, numerator, denominator);
-  const auto r1 = ratio.log_ratios(x1.x, numerator, denominator);
-  auto events = ratio_events(x0, x1, r0.values(), r1.values());
-  LogRatios exact;
-  if (study.simulator->has_density()) {
-    exact = ExactRatio(study.simulator).log_ratios(x1.x, numerator, denominator);
-    events.exact_log_ratios = exact.values();
-  }
-  for (const auto& name : config.which) {
-    if (name == "reweighting") {
-      ReweightingConfig reweighting;
-      reweighting.seed = derive_seed(config.seed, "reweighting");
-      results.diagnostics.push_back(diagnose_reweighting(events, reweighting));
-    }
-    if (name == "normalisation") results.diagnostics.push_back(diagnose_normalisation(events));
-    if (name == "reliability") results.diagnostics.push_back(diagnose_reliability(events));
-    if (name == "closure") results.diagnostics.push_back(diagnose_closure(events));
-  }
-}
-
-void diagnose_repetition(Results& results) {
-  const auto degrees = static_cast<double>(results.parameters.size());
-  if (results.ensemble && !results.ensemble->approximate.statistic.empty())
-    results.diagnostics.push_back(diagnose_wilks(results.ensemble->approximate.statistic, degrees));
-  if (!results.coverage) return;
-  std::vector<CoverageCount> counts;
-  for (const auto& point : results.coverage->points) {
-    const auto& shares =
-        point.coverage_critical.empty() ? point.ensemble.coverage : point.coverage_critical;
-    for (std::size_t l = 0; l < shares.size(); ++l) {
-      const std::size_t datasets = point.ensemble.statistic.size();
-      counts.push_back(
-          {results.coverage->config.levels[l],
-           static_cast<std::size_t>(std::llround(shares[l] * static_cast<double>(datasets))),
-           datasets});
-    }
-  }
-  if (!counts.empty()) results.diagnostics.push_back(diagnose_coverage(counts));
-}
-
 /// Pseudo-experiments: tests of hypotheses, an ensemble, coverage.
 void repeat(const Study& study, const ParameterizedRatio& ratio, const Likelihood& learned,
             Results& results) {
@@ -334,7 +273,7 @@ Run run_parameterized(const Study& study) {
     timed(results, "contours", [&] { surfaces(study, *learned, exact.get(), results); });
   repeat(study, *ratio, *learned, results);
   timed(results, "diagnose", [&] {
-    if (study.diagnostics) diagnose(study, *ratio, results);
+    diagnose_ratio(study, *ratio, results);
     diagnose_repetition(results);
     judge(results.diagnostics);
   });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,15 @@ FitReport report_fit(const Likelihood& likelihood, Fit best, const std::vector<d
 void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
               Results& results);
 void note_outside(const Ratio& ratio, const Samples& data, Results& results);
+
+/// "alpha = 0.98, beta = -1.1"
+std::string describe_point(const ParameterSpace& parameters, const std::vector<double>& point);
+/// Checks r̂ between the estimate, or `at`, and the point of the study's diagnostics. Where the
+/// estimate is that point, another θ that the study names takes its place.
+void diagnose_ratio(const Study& study, const Ratio& ratio, Results& results,
+                    std::optional<std::vector<double>> at = {});
+/// Checks what pseudo-experiments gave, where there are any.
+void diagnose_repetition(Results& results);
 
 /// Ratios between components of a mixture serve every θ.
 Run run_decomposed(const Study& study);

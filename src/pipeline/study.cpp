@@ -93,8 +93,9 @@ class StudyReader {
     std::vector<Parameter> parameters;
     for (const auto& name : table.keys()) {
       parameters.push_back(read_parameter(table, name));
+      if (!table.is_table(name)) continue;
       auto entry = table.table(name);
-      if (!table.is_table(name) || !entry.has("constraint")) continue;
+      if (!entry.has("constraint")) continue;
       if (const auto made = make_constraint(entry.table("constraint"), parameters.size() - 1))
         study_.constraints.push_back(*made);
     }
@@ -154,7 +155,6 @@ class StudyReader {
         table.problem("", fmt::format("does not depend on parameter '{}', but must: what it does "
                                       "not depend on cannot be fitted",
                                       study_.parameters[p].name));
-    if (settings_.problems().size() > before) return;
     study_.simulator = distribution;
     // Where θ are shares of components, ratios between the components serve every θ.
     auto mixture = std::dynamic_pointer_cast<const Mixture>(distribution);
@@ -164,6 +164,24 @@ class StudyReader {
     if (mixture && !wants_separable() &&
         std::all_of(mixture->components().begin(), mixture->components().end(), is_free))
       study_.mixture = std::move(mixture);
+    if (!study_.mixture) return;
+    auto parameters = settings_.table("parameters");
+    for (const auto& parameter : study_.parameters)
+      refuse_in_mixture(parameters.table(parameter.name), "constraint");
+  }
+
+  /// What belongs to one of the two kinds of studies, where it is not known which this is.
+  static void skip(Settings table, std::initializer_list<const char*> keys) {
+    for (const char* key : keys) table.skip(key);
+  }
+
+  /// What needs one model for all θ.
+  static void refuse_in_mixture(Settings table, const std::string& key) {
+    if (!table.has(key)) return;
+    table.skip(key);
+    table.problem(key,
+                  "needs one model for all θ, but ratios between the components serve this "
+                  "mixture; choose the other with kind = \"separable\" in [classifier]");
   }
 
   /// Without marking the key as read.
@@ -202,7 +220,7 @@ class StudyReader {
   void read_reference() {
     const bool optional = study_.simulator && !study_.mixture;
     if (!settings_.has("reference") && optional) return;
-    if (!settings_.has("reference") && parameters_known_)
+    if (!settings_.has("reference") && parameters_known_ && study_.simulator)
       settings_.problem("reference",
                         fmt::format("is missing, but must give the denominator of the ratios, "
                                     "such as {} = {}",
@@ -217,13 +235,14 @@ class StudyReader {
     const auto folds = static_cast<std::size_t>(table.integer("folds", mixture ? 5 : 2, 2, 1000));
     study_.learning.folds = study_.parameterized.network.folds =
         study_.parameterized.classifier.folds = folds;
-    if (!study_.simulator) return;
+    if (!study_.simulator) return skip(table, {"design", "fresh"});
     std::size_t least = 100 * folds;
     if (mixture) {
       least = 10 * folds * study_.mixture->components().size();
     } else {
       study_.parameterized.design = std::make_shared<const Design>(
           Design::from(table, "design", study_.parameters, study_.folder));
+      check_design(table);
       study_.parameterized.classifier.fresh = table.flag("fresh", false);
     }
     if (study_.training_samples < least)
@@ -232,6 +251,22 @@ class StudyReader {
           fmt::format("is {}, but must be at least {}: {} in each fold", study_.training_samples,
                       least, mixture ? "ten events of each component" : "a hundred events"));
     study_.parameterized.classifier.samples = study_.training_samples;
+  }
+
+  /// A run should not stop at a θ of the design that the simulator does not allow.
+  void check_design(Settings table) {
+    const auto& design = *study_.parameterized.design;
+    if (design.single()) {
+      table.problem("design", "is one point, but must be several θ: one model is learned for all");
+      return;
+    }
+    constexpr std::size_t trials = 256;
+    try {
+      simulate(*study_.simulator, study_.parameters, design, trials, study_.seed, "check");
+    } catch (const ArgumentError& error) {
+      settings_.problem("simulator",
+                        "cannot be used in all of the parameters' ranges: " + error.reason());
+    }
   }
 
   /// What `make` makes of a table; null where it cannot.
@@ -252,12 +287,18 @@ class StudyReader {
 
   void read_learning() {
     if (study_.simulator && !study_.mixture) return read_parameterized();
+    if (!study_.simulator && wants_separable()) {
+      settings_.skip("classifier");
+      settings_.skip("calibration");
+      return;
+    }
     study_.learning.classifier = classifier(settings_.table("classifier"));
     auto table = settings_.table("calibration");
     study_.learning.calibrator =
         made(table, [](const Settings& from) { return make_calibrator(from); });
     study_.learning.replicas = static_cast<std::size_t>(table.integer("replicas", 40, 0, 10000));
     study_.learning.normalise = table.flag("normalise", true);
+    if (!study_.simulator) skip(table, {"across", "events"});
   }
 
   /// One model for all θ: a separable network, or any classifier with θ as input.
@@ -271,7 +312,11 @@ class StudyReader {
       const std::size_t folds = learned.network.folds;
       learned.network = SeparableRatio::Config::from(table);
       learned.network.folds = folds;
-      calibration.choice("across", "smooth", {"smooth"});
+      if (calibration.has("across") && calibration.text("across", "smooth") != "smooth")
+        calibration.problem("across", fmt::format("is \"{}\", but a separable classifier is always "
+                                                  "calibrated smoothly across θ (\"smooth\")",
+                                                  calibration.text("across", "smooth")));
+      refuse_calibrator(calibration);
       learned.network.normalise = calibration.flag("normalise", true);
       return;
     }
@@ -295,7 +340,18 @@ class StudyReader {
         config.interpolation = InterpolatedCalibration::Config::from(calibration);
       config.calibrator =
           made(calibration, [](const Settings& from) { return make_calibrator(from); });
+    } else {
+      refuse_calibrator(calibration);
     }
+  }
+
+  /// Where no calibrator of one θ is used.
+  static void refuse_calibrator(Settings calibration) {
+    if (!calibration.has("kind")) return;
+    calibration.skip("kind");
+    calibration.problem("kind",
+                        "is for mixtures and for across = \"on-demand\" or \"interpolate\", but "
+                        "here one calibration serves all θ");
   }
 
   void read_data() {
@@ -376,6 +432,10 @@ class StudyReader {
             fmt::format("is {}, but must be between {} and {}", study_.levels[l], least, most));
     study_.scan_points = static_cast<std::size_t>(table.integer("scan", 101, 3, 100000));
     if (study_.simulator && !study_.mixture) read_surfaces(table);
+    for (const char* key : {"contours", "surface", "bayesian", "hypotheses"}) {
+      if (study_.mixture) refuse_in_mixture(table, key);
+      if (!study_.simulator) skip(table, {key});
+    }
     auto test = table.table("test");
     if (!table.is_table("test")) return;
     const auto before = settings_.problems().size();
@@ -398,7 +458,7 @@ class StudyReader {
   std::optional<std::size_t> parameter_index(Settings table, const std::string& key,
                                              const std::string& name) {
     if (const auto index = study_.parameters.find(name)) return index;
-    table.problem(key, "names " + unknown_name(name, "a parameter", study_.parameters.names()));
+    table.problem(key, unknown_name(name, "a parameter", study_.parameters.names()));
     return {};
   }
 
@@ -411,13 +471,22 @@ class StudyReader {
       for (std::size_t i = 0; i < pairs.size(); ++i) {
         const auto key = fmt::format("contours[{}]", i);
         std::vector<std::size_t> indices;
-        for (const auto& entry : pairs[i])
-          if (const auto* name = std::get_if<std::string>(&entry))
-            if (const auto index = parameter_index(table, key, *name)) indices.push_back(*index);
-        if (indices.size() == 2 && pairs[i].size() == 2 && indices[0] != indices[1])
+        std::vector<std::string> words;
+        const auto before = settings_.problems().size();
+        for (const auto& entry : pairs[i]) {
+          const auto* name = std::get_if<std::string>(&entry);
+          words.push_back(name != nullptr ? '"' + *name + '"'
+                                          : fmt::format("{}", std::get<double>(entry)));
+          if (name == nullptr) continue;
+          if (const auto index = parameter_index(table, key, *name)) indices.push_back(*index);
+        }
+        if (settings_.problems().size() > before) continue;
+        if (pairs[i].size() == 2 && indices.size() == 2 && indices[0] != indices[1])
           study_.contours.emplace_back(indices[0], indices[1]);
-        else if (indices.size() == pairs[i].size())
-          table.problem(key, "must be the names of two parameters, such as [\"alpha\", \"beta\"]");
+        else
+          table.problem(
+              key, fmt::format("is [{}], but must be the names of two of {}",
+                               fmt::join(words, ", "), fmt::join(study_.parameters.names(), ", ")));
       }
     } else {
       for (std::size_t a = 0; a < interest.size() && interest.size() <= 3; ++a)
@@ -452,11 +521,7 @@ class StudyReader {
   void read_coverage() {
     auto table = settings_.table("coverage");
     if (!settings_.is_table("coverage") || !parameters_known_) return;
-    if (study_.mixture) {
-      settings_.problem("coverage",
-                        "is for studies with one model for all θ; use [ensemble] for mixtures");
-      return;
-    }
+    if (study_.mixture) return refuse_in_mixture(settings_, "coverage");
     CoverageConfig config;
     std::vector<std::vector<double>> points;
     for (auto& entry : table.tables("points"))
@@ -472,14 +537,12 @@ class StudyReader {
   }
 
   void read_diagnostics() {
-    if (!study_.simulator || study_.mixture) return;
     auto table = settings_.table("diagnostics");
-    Study::Diagnostics config;
-    const auto before = settings_.problems().size();
+    auto& config = study_.diagnostics;
     if (table.is_text("which")) {
-      if (table.text("which") != "all")
-        table.problem("which", "must be \"all\" or a list of " +
-                                   fmt::format("{}", fmt::join(diagnostic_names, ", ")));
+      if (const auto name = table.text("which"); name != "all")
+        table.problem("which", fmt::format("is \"{}\", but must be \"all\" or a list of {}", name,
+                                           fmt::join(diagnostic_names, ", ")));
       config.which = diagnostic_names;
     } else {
       config.which = table.texts("which", diagnostic_names);
@@ -491,7 +554,6 @@ class StudyReader {
                       unknown_name(config.which[i], "a diagnostic", diagnostic_names));
     config.events = static_cast<std::size_t>(table.integer("events", 20000, 100));
     if (table.has("against")) config.against = point(table, "against");
-    if (settings_.problems().size() == before) study_.diagnostics = config;
   }
 
   void read_ensemble() {
@@ -509,7 +571,9 @@ class StudyReader {
     auto table = settings_.table("compare");
     if (!settings_.is_table("compare")) return;
     if (study_.simulator && !study_.mixture) {
-      settings_.problem("compare", "is for mixtures whose shares are fitted");
+      settings_.problem("compare",
+                        "is for mixtures whose shares are fitted, but this study has one model "
+                        "for all θ");
       return;
     }
     Study::Compare compare;
@@ -547,7 +611,7 @@ void reseed(Study& study, std::uint64_t seed) {
       derive_seed(seed, "learning");
   if (study.bayesian) study.bayesian->seed = derive_seed(seed, "bayesian");
   if (study.coverage) study.coverage->seed = derive_seed(seed, "coverage");
-  if (study.diagnostics) study.diagnostics->seed = derive_seed(seed, "diagnostics");
+  study.diagnostics.seed = derive_seed(seed, "diagnostics");
   for (std::size_t i = 0; i < study.hypotheses.size(); ++i)
     study.hypotheses[i].seed = derive_seed(seed, "hypothesis", i);
 }

@@ -63,6 +63,9 @@ replicas = 10
 [data]
 events = 300
 
+[diagnostics]
+events = 500
+
 [inference.test]
 null = { gamma = 0.1 }
 alternative = { gamma = 0.3 }
@@ -196,7 +199,7 @@ class Commands(Folder):
         top = neyman("--help")
         self.assertEqual(top.returncode, 0)
         self.assertIn("Examples:", top.stdout)
-        for command in ("run", "check", "example", "fit"):
+        for command in ("run", "check", "example", "fit", "diagnose"):
             self.assertIn(f"neyman {command} ", top.stdout)
             done = neyman(command, "--help")
             self.assertEqual(done.returncode, 0)
@@ -215,7 +218,9 @@ class Commands(Folder):
                 (("run", "a.toml", "--seed", "three"), "three"),
                 (("run", "a.toml", "--seed", "-3"), "-3"),
                 (("run", "a.toml", "--threads", "0"), "threads"),
-                (("fit", "model.h5"), "--data")):
+                (("fit", "model.h5"), "--data"),
+                (("diagnose",), "study"),
+                (("diagnose", "a.toml", "--events", "3"), "--events")):
             with self.subTest(arguments=arguments):
                 done = neyman(*arguments, cwd=self.folder)
                 self.assertEqual(done.returncode, 2)
@@ -289,7 +294,7 @@ class Examples(Folder):
     def test_copy(self):
         listed = neyman("example")
         self.assertEqual(listed.returncode, 0)
-        self.assertIn("mixture", listed.stdout.split())
+        self.assertEqual(listed.stdout.split(), ["mixture", "multidimensional", "nuisance"])
         done = neyman("example", "mixture", "mine", cwd=self.folder)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("neyman run mine/study.toml", done.stdout)
@@ -364,7 +369,7 @@ class RunFiles(Folder):
             self.assertIn(check["verdict"], ("pass", "warn", "fail"))
             self.assertTrue(math.isfinite(check["statistic"]))
             self.assertTrue(0 <= check["p_value"] <= 1)
-        self.assertEqual({c["name"] for c in results["diagnostics"]}, {"normalisation", "wilks"})
+        self.assertEqual({c["name"] for c in results["diagnostics"]}, {"reweighting", "normalisation", "reliability", "closure", "wilks"})
         self.assertEqual(results["budget"]["simulated"], 2000)
         self.assertEqual(results["budget"]["ensemble"], 20 * 200)
         self.assertTrue(all(seconds >= 0 for seconds in results["timing"].values()))
@@ -591,6 +596,92 @@ class Fit(Folder):
 
     def test_folder_that_cannot_be_written(self):
         self.fails(self.fit("events.csv", "--out", "study.toml"), "study.toml")
+
+
+# ------------------------------------------------------------------- one model for all θ
+
+# A normal with both parameters fitted, small enough for a second.
+NORMAL_STUDY = """
+[study]
+name = "normal"
+seed = 1
+
+[parameters]
+alpha = { range = [-1, 1], truth = 0.3 }
+beta = { range = [0.8, 1.25], truth = 1, role = "nuisance" }
+
+[simulator]
+kind = "normal"
+mean = "alpha"
+sigma = "beta"
+
+[training]
+samples = 5000
+
+[classifier]
+kind = "separable"
+hidden = [16]
+epochs = 10
+
+[data]
+events = 300
+
+[diagnostics]
+events = 1000
+which = ["normalisation", "reliability", "closure"]
+"""
+
+
+class Diagnose(Folder):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (cls.folder / "study.toml").write_text(NORMAL_STUDY)
+        cls.done = neyman("run", "study.toml", "--no-figures", cwd=cls.folder)
+
+    def diagnose(self, *arguments, study="study.toml"):
+        return neyman("diagnose", study, *arguments, cwd=self.folder)
+
+    def test_the_run(self):
+        self.assertEqual((self.done.returncode, self.done.stderr), (0, ""))
+        results = read_json(self.folder / "out" / "results.json")
+        self.assertLess(abs(results["fit"]["parameters"]["alpha"]["estimate"] - 0.3), 0.5)
+        self.assertIn("verdict", self.done.stdout)
+        self.assertEqual([d["name"] for d in results["diagnostics"]],
+                         ["normalisation", "reliability", "closure"])
+
+    def test_the_model_gives_the_runs_checks(self):
+        done = self.diagnose("--model", "out/model.h5", "--out", "checks", "--no-figures")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        first, second = (read_json(self.folder / o / "results.json")["diagnostics"]
+                         for o in ("out", "checks"))
+        self.assertEqual(first, second)
+        for check in first:
+            self.assertRegex(done.stdout, rf"(?m)^{check['name']} +{check['verdict']} ")
+        self.assertEqual(self.diagnose("--quiet").stdout, "")
+
+    def test_a_wrong_ratio_fails(self):
+        """A model that was trained with another mean is told from the right one."""
+        self.write("other.toml", NORMAL_STUDY.replace('mean = "alpha"', 'mean = "2 * alpha"'))
+        done = self.diagnose("--model", "out/model.h5", "--at", "alpha=0.9,beta=1",
+                             "--events", "5000", study="other.toml")
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        self.assertIn("fail", done.stdout)
+
+    def test_points_that_cannot_be_used(self):
+        for text, word in (("alpha=0.9", "beta is missing"), ("alpha=9,beta=1", "between -1 and 1"),
+                           ("alpha=x,beta=1", "'x'"), ("alpah=1,beta=1", "did you mean 'alpha'"),
+                           ("alpha", "must be a number")):
+            done = self.diagnose("--at", text)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("--at", done.stderr)
+            self.assertIn(word, done.stderr)
+
+    def test_models_that_cannot_be_used(self):
+        self.fails(self.diagnose("--model", "nowhere.h5"), "nowhere.h5")
+        self.write("wide.toml", NORMAL_STUDY.replace("[-1, 1]", "[-2, 1]"))
+        self.fails(self.diagnose("--model", "out/model.h5", study="wide.toml"),
+                   "alpha in [-2, 1]", "another study")
 
 
 # ------------------------------------------------------------------------------ interrupt

@@ -39,6 +39,9 @@ kind = "logistic"
 kind = "sigmoid"
 replicas = 10
 
+[diagnostics]
+events = 400
+
 [data]
 events = 500
 )";

@@ -115,7 +115,7 @@ TEST(Study, RefusesDataThatARunCouldNotRead) {
   };
   EXPECT_EQ(problems("columns = [\"x\"]"), Strings{});
   EXPECT_EQ(problems("weights = \"w\""),
-            Strings{"study.toml:31: data.file cannot be used: events.csv:3: column 'w' is 'nan', "
+            Strings{"study.toml:34: data.file cannot be used: events.csv:3: column 'w' is 'nan', "
                     "but must be a finite number"});
   EXPECT_EQ(problems("weights = \"w\"\ninvalid = \"drop\""), Strings{});
   EXPECT_EQ(problems("columns = [\"x\", \"x\"]").size(), 1u);
@@ -133,7 +133,7 @@ TEST(Study, PointsMustBeAllowedByTheWeights) {
           "  { kind = \"normal\", mean = 4, sigma = 1 },\n]\n\n[reference]\na = 0.6\nb = 0.4");
   EXPECT_EQ(problems_of(text), Strings{});
   EXPECT_EQ(problems_of(text + "\n[ensemble]\nat = { a = 0.8 }\n"),
-            Strings{"study.toml:37: ensemble.at is a = 0.8, b = 0.3, where the weights of the "
+            Strings{"study.toml:40: ensemble.at is a = 0.8, b = 0.3, where the weights of the "
                     "simulator are not allowed: weights[0] is -0.10000000000000003, but must be "
                     "finite and not negative"});
 }
@@ -160,10 +160,95 @@ TEST(Study, OneMistakeIsToldOnce) {
   }
 }
 
-TEST(Study, AComponentThatHoldsOnlyAtSomePointsDependsOnThem) {
-  EXPECT_EQ(problems_of(with("mean = 0, sigma = 1", "mean = 0, sigma = \"gamma - 0.295\"")),
-            Strings{"study.toml:12: simulator.components[0] ('background') depends on a "
-                    "parameter, but parameters may enter through the weights alone"});
+TEST(Study, OneModelServesAllParametersWhereTheyAreNotShares) {
+  const auto without = [](std::string text, const std::string& from, const std::string& to) {
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const auto separable = without(with("[classifier]\nkind = \"logistic\"", ""),
+                                 "kind = \"sigmoid\"\nreplicas = 10", "");
+  EXPECT_TRUE(parse(separable).mixture);  // shares: ratios between the components
+  const auto moved = without(separable, "mean = 0, sigma = 1", "mean = \"gamma\", sigma = 1");
+  EXPECT_FALSE(parse(moved).mixture);
+  EXPECT_TRUE(parse(moved).parameterized.separable);
+  EXPECT_EQ(parse(moved).parameterized.design->kind(), "uniform");
+  // A component that can be made at some points alone depends on them.
+  EXPECT_FALSE(parse(without(separable, "mean = 0, sigma = 1",
+                             "mean = 0, sigma = \"abs(gamma - 0.31) + 1e-6\""))
+                   .mixture);
+  const auto classifier = parse(without(moved, "[calibration]", "[classifier]\nkind = \"mlp\"\n"));
+  EXPECT_FALSE(classifier.parameterized.separable);
+  EXPECT_EQ(classifier.parameterized.classifier.classifier->kind(), "mlp");
+  EXPECT_EQ(classifier.parameterized.classifier.reference, std::vector{0.1});
+  // On request, shares too.
+  const auto asked =
+      parse(without(separable, "[calibration]", "[classifier]\nkind = \"separable\"\n"));
+  EXPECT_FALSE(asked.mixture);
+}
+
+TEST(Study, ReadsTheSectionsOfOneModelForAllParameters) {
+  const auto study = parse(R"([parameters]
+a = { range = [-1, 1], truth = 0.5, constraint = { kind = "gaussian", mean = 0, sigma = 2 } }
+b = { range = [1, 2], truth = 1.5 }
+c = { range = [0, 4], role = "nuisance", truth = 1 }
+
+[simulator]
+kind = "normal"
+mean = "a * c"
+sigma = "b"
+
+[training]
+samples = 5000
+folds = 3
+design = { kind = "grid", points = [3, 2, 2] }
+
+[classifier]
+hidden = [16]
+degree = 3
+nodes = 32
+epochs = 7
+
+[inference]
+contours = [["b", "a"]]
+surface = 9
+bayesian = 12
+hypotheses = [{ fixed = { a = 0 }, datasets = 5 }]
+
+[coverage]
+points = [{ a = 0.25 }, { b = 1.25, c = 3 }]
+datasets = 8
+critical_datasets = 9
+
+[diagnostics]
+which = ["closure"]
+against = { a = -0.5 }
+events = 150
+)");
+  EXPECT_TRUE(study.reference.empty());
+  ASSERT_EQ(study.constraints.size(), 1u);
+  EXPECT_EQ(study.constraints[0].parameter(), 0u);
+  EXPECT_TRUE(study.parameters[2].nuisance);
+  EXPECT_EQ(study.parameterized.design->kind(), "grid");
+  EXPECT_EQ(study.parameterized.network.folds, 3u);
+  EXPECT_EQ(study.parameterized.network.degree, 3u);
+  EXPECT_EQ(study.parameterized.network.nodes, 32u);
+  EXPECT_EQ(study.parameterized.network.epochs, 7u);
+  EXPECT_EQ(study.parameterized.network.hidden, std::vector<std::size_t>{16});
+  EXPECT_EQ(study.contours, (std::vector<std::pair<std::size_t, std::size_t>>{{1, 0}}));
+  EXPECT_EQ(study.surface_points, 9u);
+  EXPECT_EQ(study.bayesian->evaluations, 12u);
+  ASSERT_EQ(study.hypotheses.size(), 1u);
+  EXPECT_EQ(study.hypotheses[0].null.fixed[0], 0.0);
+  EXPECT_FALSE(study.hypotheses[0].null.fixed[1]);
+  EXPECT_EQ(study.hypotheses[0].datasets, 5u);
+  ASSERT_EQ(study.coverage->points.rows(), 2u);
+  EXPECT_EQ(study.coverage->points(0, 0), 0.25);
+  EXPECT_EQ(study.coverage->points(0, 1), 1.5);  // the truth, where not named
+  EXPECT_EQ(study.coverage->points(1, 2), 3.0);
+  EXPECT_EQ(study.coverage->datasets, 8u);
+  EXPECT_EQ(study.coverage->critical_datasets, 9u);
+  EXPECT_EQ(study.diagnostics.which, Strings{"closure"});
+  EXPECT_EQ(study.diagnostics.against, (std::vector{-0.5, 1.5, 1.0}));
+  EXPECT_EQ(study.diagnostics.events, 150u);
 }
 
 TEST(ReadPoint, TakesTheFallbackForWhatIsNotNamed) {

@@ -84,6 +84,8 @@ class Settings {
   Settings table(std::string_view key);
   /// An array of tables; empty where absent.
   std::vector<Settings> tables(std::string_view key);
+  /// Counts a key as read, whatever it holds: for one that is refused for another reason.
+  void skip(std::string_view key) { read(key); }
   bool is_table(std::string_view key) const;
   bool is_text(std::string_view key) const;
 

@@ -67,12 +67,11 @@ struct Study {
 
   /// Checks that need no truth, between the estimate and a second point.
   struct Diagnostics {
-    std::vector<std::string> which;  ///< names
-    std::vector<double> against;     ///< θ1 of the ratios that are checked
+    std::vector<std::string> which;  ///< names; empty: none
+    std::vector<double> against;     ///< θ1 of the ratios that are checked; empty: the reference
     std::size_t events = 20000;      ///< simulated on each side
     std::uint64_t seed = 0;
-  };
-  std::optional<Diagnostics> diagnostics;
+  } diagnostics;
 
   /// Ratios between θ0 and the reference, learned by several classifiers, beside the exact one.
   struct Compare {

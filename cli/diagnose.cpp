@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+#include "neyman/core/check.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/random.hpp"
+#include "neyman/core/version.hpp"
+#include "neyman/pipeline/pipeline.hpp"
+#include "neyman/reports/terminal.hpp"
+#include "output_folder.hpp"
+#include "terminal.hpp"
+
+namespace neyman::cli {
+
+namespace {
+
+struct DiagnoseArguments {
+  std::string study;
+  std::optional<std::string> model, out, at, against;
+  std::optional<std::size_t> events;
+  std::optional<std::uint64_t> seed;
+  std::size_t threads = 0;
+  bool no_figures = false;
+  bool quiet = false;
+};
+
+[[noreturn]] void refuse(const char* option, const std::string& reason) {
+  throw CLI::ValidationError(option, reason);
+}
+
+/// "alpha=1,beta=-1" as a θ; all parameters must be named.
+std::vector<double> parse_point(const char* option, const std::string& text,
+                                const ParameterSpace& parameters) {
+  std::vector<std::optional<double>> values(parameters.size());
+  for (const auto& part : CLI::detail::split(text, ',')) {
+    const auto equals = part.find('=');
+    const auto name = CLI::detail::trim_copy(part.substr(0, equals));
+    const auto index = parameters.find(name);
+    if (!index) refuse(option, unknown_name(name, "a parameter", parameters.names()));
+    const auto word =
+        equals == std::string::npos ? "" : CLI::detail::trim_copy(part.substr(equals + 1));
+    double value = 0.0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size())
+      refuse(option, fmt::format("{} is '{}', but must be a number, as in {}=1", name, word, name));
+    const auto& parameter = parameters[*index];
+    if (!(value >= parameter.low && value <= parameter.high))
+      refuse(option, fmt::format("{} is {}, but must be between {} and {}", name, value,
+                                 parameter.low, parameter.high));
+    values[*index] = value;
+  }
+  std::vector<double> point;
+  for (std::size_t p = 0; p < values.size(); ++p) {
+    if (!values[p]) refuse(option, fmt::format("{} is missing", parameters[p].name));
+    point.push_back(*values[p]);
+  }
+  return point;
+}
+
+void print_table(const Results& results) {
+  fmt::print("{:<15} {:<8} {:>9}  {}\n", "check", "verdict", "p-value", "note");
+  for (const auto& check : results.diagnostics)
+    fmt::print("{:<15} {:<8} {:>9}  {}\n", check.name, to_string(check.verdict),
+               check.p_value ? reports::format_p_value(*check.p_value) : "", check.note);
+  for (const auto& warning : results.warnings) fmt::print("! {}\n", warning);
+}
+
+int diagnose_study(const DiagnoseArguments& arguments) {
+  auto study = read_study(arguments.study);
+  if (arguments.threads > 0) set_threads(arguments.threads);
+  auto& config = study.diagnostics;
+  if (arguments.seed) config.seed = derive_seed(*arguments.seed, "diagnostics");
+  if (arguments.events) config.events = *arguments.events;
+  if (arguments.against)
+    config.against = parse_point("--against", *arguments.against, study.parameters);
+  std::optional<std::vector<double>> at;
+  if (arguments.at) at = parse_point("--at", *arguments.at, study.parameters);
+  const auto model = load_model(arguments.model.value_or(
+      (std::filesystem::path(study.folder) / "out" / "model.h5").lexically_normal().string()));
+  if (arguments.out) prepare_output_folder(*arguments.out);
+  std::optional<Results> done;
+  {
+    const ProgressBar bar(arguments.quiet);
+    done = diagnose_model(study, model, at);
+  }
+  auto& results = *done;
+  results.version = version();
+  results.command = fmt::format("neyman diagnose {}", arguments.study);
+  if (arguments.out)
+    write_outputs(results, nullptr, *arguments.out, study.figures && !arguments.no_figures);
+  if (!arguments.quiet) print_table(results);
+  if (arguments.out && !arguments.quiet)
+    fmt::print("\nReport   {0}/report.html\nResults  {0}/results.json\n", *arguments.out);
+  const bool failed = std::any_of(
+      results.diagnostics.begin(), results.diagnostics.end(),
+      [](const Diagnostic& check) { return check.verdict == Diagnostic::Verdict::fail; });
+  if (failed) return check_failed;
+  return results.diagnostics.empty() ? not_converged : success;
+}
+
+}  // namespace
+
+void add_diagnose(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("diagnose", "Check a trained model without knowing the truth");
+  auto arguments = std::make_shared<DiagnoseArguments>();
+  command->add_option("study", arguments->study, "The study file (TOML)")->required();
+  command->add_option("-m,--model", arguments->model,
+                      "model.h5 of a run (default: out/model.h5 beside the study)");
+  command->add_option("--at", arguments->at,
+                      "Numerator of the ratio, alpha=1,beta=-1 (default: the estimate from the "
+                      "study's data)");
+  command->add_option("--against", arguments->against,
+                      "Denominator of the ratio (default: the study's)");
+  command
+      ->add_option("--events", arguments->events, "Simulated on each side (default: the study's)")
+      ->check(CLI::Range(std::size_t{100}, std::size_t{1} << 40));
+  command->add_option("--seed", arguments->seed, "Simulate other events")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", arguments->threads, "Threads to use (default: all)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("-o,--out", arguments->out,
+                      "Also write results.json, report.html and figures into this folder");
+  command->add_flag("--no-figures", arguments->no_figures, "Draw no figures");
+  command->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
+  command->footer(R"(
+Simulates new events at two θ and asks whether the learned ratio fits them. Exit status 4 where
+a check fails.
+
+Examples:
+  neyman diagnose my-study/study.toml --model my-study/out/model.h5
+  neyman diagnose my-study/study.toml --at alpha=1,beta=-1 --out checks)");
+  command->callback([arguments, &status] { status = diagnose_study(*arguments); });
+}
+
+}  // namespace neyman::cli

@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/random.hpp"
+#include "neyman/diagnostics/closure.hpp"
+#include "neyman/diagnostics/normalisation.hpp"
+#include "neyman/diagnostics/reliability.hpp"
+#include "neyman/diagnostics/repetition.hpp"
+#include "neyman/diagnostics/reweighting.hpp"
+#include "pipeline/stages.hpp"
+
+namespace neyman {
+
+std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
+                                 const std::vector<double>& numerator,
+                                 const std::vector<double>& denominator) {
+  const auto& config = study.diagnostics;
+  const auto draw = [&](const std::vector<double>& point, std::uint64_t stream) {
+    return pipeline::make_samples(sample(*study.simulator, point, config.events,
+                                         derive_seed(config.seed, "events", stream), "diagnostics"),
+                                  default_feature_names(study.simulator->dimension()));
+  };
+  if (config.which.empty()) return {};
+  const auto x0 = draw(numerator, 0), x1 = draw(denominator, 1);
+  const auto r0 = ratio.log_ratios(x0.x, numerator, denominator);
+  const auto r1 = ratio.log_ratios(x1.x, numerator, denominator);
+  auto events = ratio_events(x0, x1, r0.values(), r1.values());
+  LogRatios exact;
+  if (study.simulator->has_density()) {
+    exact = ExactRatio(study.simulator).log_ratios(x1.x, numerator, denominator);
+    events.exact_log_ratios = exact.values();
+  }
+  std::vector<Diagnostic> out;
+  for (const auto& name : config.which) {
+    if (name == "reweighting") {
+      ReweightingConfig reweighting;
+      reweighting.seed = derive_seed(config.seed, "reweighting");
+      out.push_back(diagnose_reweighting(events, reweighting));
+    }
+    if (name == "normalisation") out.push_back(diagnose_normalisation(events));
+    if (name == "reliability") out.push_back(diagnose_reliability(events));
+    if (name == "closure") out.push_back(diagnose_closure(events));
+  }
+  for (auto& diagnostic : out)
+    diagnostic.explanation += fmt::format(" Checked between {} and {}.",
+                                          pipeline::describe_point(study.parameters, numerator),
+                                          pipeline::describe_point(study.parameters, denominator));
+  judge(out);
+  return out;
+}
+
+namespace pipeline {
+
+namespace {
+
+/// Whether two points are so close, in errors of the fit, that their ratio says nothing.
+bool close(const std::vector<double>& a, const std::vector<double>& b, const Fit& fit) {
+  constexpr double part = 0.1;
+  for (std::size_t p = 0; p < a.size(); ++p)
+    if (std::abs(a[p] - b[p]) > part * fit.error(p)) return false;
+  return true;
+}
+
+std::vector<double> middles(const ParameterSpace& parameters) {
+  std::vector<double> out;
+  for (const auto& parameter : parameters) out.push_back(0.5 * (parameter.low + parameter.high));
+  return out;
+}
+
+/// The points of a study beside the estimate that the data make interesting.
+std::vector<std::vector<double>> other_points(const Study& study) {
+  std::vector<std::vector<double>> out;
+  if (study.compare) out.push_back(study.compare->point);
+  if (study.test) out.insert(out.end(), {study.test->alternative, study.test->null});
+  if (study.ensemble) out.push_back(study.ensemble->point);
+  std::vector<double> truth;
+  for (const auto& parameter : study.parameters)
+    if (parameter.truth) truth.push_back(*parameter.truth);
+  if (truth.size() == study.parameters.size()) out.push_back(std::move(truth));
+  return out;
+}
+
+}  // namespace
+
+std::string describe_point(const ParameterSpace& parameters, const std::vector<double>& point) {
+  std::vector<std::string> values;
+  for (std::size_t p = 0; p < point.size(); ++p)
+    values.push_back(fmt::format("{} = {:.6g}", parameters[p].name, point[p]));
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
+void diagnose_ratio(const Study& study, const Ratio& ratio, Results& results,
+                    std::optional<std::vector<double>> at) {
+  if (study.diagnostics.which.empty()) return;
+  const auto& fit = results.fit.fit;
+  auto denominator = study.diagnostics.against;
+  if (denominator.empty()) denominator = study.reference;
+  if (denominator.empty()) denominator = middles(study.parameters);
+  if (!at) {
+    if (!fit.ok()) return;
+    std::vector<std::vector<double>> candidates = {fit.point};
+    for (auto& point : other_points(study)) candidates.push_back(std::move(point));
+    for (auto& point : candidates)
+      if (!at && !close(point, denominator, fit)) at = std::move(point);
+    if (!at) {
+      results.warnings.push_back(
+          "the ratio was not checked: the estimate is its denominator; choose another with "
+          "diagnostics.against");
+      return;
+    }
+  }
+  auto found = diagnose(study, ratio, *at, denominator);
+  results.budget["diagnostics"] = 2 * study.diagnostics.events;
+  results.diagnostics.insert(results.diagnostics.end(), found.begin(), found.end());
+}
+
+void diagnose_repetition(Results& results) {
+  const auto degrees = static_cast<double>(results.parameters.size());
+  if (results.ensemble) {
+    const auto& side = results.ensemble->approximate;
+    if (!side.statistic.empty())
+      results.diagnostics.push_back(diagnose_wilks(side.statistic, degrees));
+    if (side.failed > 0)
+      results.warnings.push_back(fmt::format("{} of {} fits of the ensemble did not converge",
+                                             side.failed, results.ensemble->config.datasets));
+  }
+  if (!results.coverage) return;
+  std::vector<CoverageCount> counts;
+  for (const auto& point : results.coverage->points) {
+    const auto& shares =
+        point.coverage_critical.empty() ? point.ensemble.coverage : point.coverage_critical;
+    for (std::size_t l = 0; l < shares.size(); ++l) {
+      const std::size_t datasets = point.ensemble.statistic.size();
+      if (datasets == 0) continue;
+      counts.push_back(
+          {results.coverage->config.levels[l],
+           static_cast<std::size_t>(std::llround(shares[l] * static_cast<double>(datasets))),
+           datasets});
+    }
+  }
+  if (!counts.empty()) results.diagnostics.push_back(diagnose_coverage(counts));
+}
+
+}  // namespace pipeline
+
+Results diagnose_model(const Study& study, const Model& model,
+                       const std::optional<std::vector<double>>& at) {
+  const auto range = [](const ParameterSpace& parameters) {
+    std::vector<std::string> out;
+    for (const auto& p : parameters)
+      out.push_back(fmt::format("{} in [{}, {}]", p.name, p.low, p.high));
+    return fmt::format("{}", fmt::join(out, ", "));
+  };
+  if (range(study.parameters) != range(model.parameters))
+    throw ArgumentError(fmt::format(
+        "diagnose: the model has the parameters {}, but the study {}; it was trained by another "
+        "study",
+        range(model.parameters), range(study.parameters)));
+  check_same_size("diagnose", "the features of the model", model.feature_names.size(),
+                  study.simulator->dimension(), "those of the study's simulator");
+  Results noted;
+  const auto data = pipeline::load_data(study, noted);
+  auto results = fit_data(model, data, noted.data_source);
+  results.title = study.title;
+  results.reference = study.reference;
+  results.parameters = study.parameters;
+  results.diagnostics.clear();
+  results.warnings.insert(results.warnings.begin(), noted.warnings.begin(), noted.warnings.end());
+  const Ratio& ratio = model.ratio ? static_cast<const Ratio&>(*model.ratio)
+                                   : static_cast<const Ratio&>(*model.parameterized);
+  pipeline::timed(results, "diagnose",
+                  [&] { pipeline::diagnose_ratio(study, ratio, results, at); });
+  return results;
+}
+
+}  // namespace neyman
