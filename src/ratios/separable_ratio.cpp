@@ -163,7 +163,7 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
                                       : std::clamp<std::size_t>(rows.size() / 200, 64, 1024);
         const std::size_t epochs = config.epochs > 0
                                        ? config.epochs
-                                       : std::clamp<std::size_t>(1500000 / rows.size(), 3, 60);
+                                       : std::clamp<std::size_t>(1000000 / rows.size(), 2, 60);
         train(fold.features, fold.coefficients, basis_, rows, nodes,
               {epochs, batch, config.learning_rate, seed}, nullptr);
       }

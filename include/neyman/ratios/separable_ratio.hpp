@@ -50,10 +50,10 @@ class SeparableRatio final : public ParameterizedRatio {
  public:
   struct Config {
     std::vector<std::size_t> hidden = {32, 32};  ///< widths; multiples of 16 (rounded up); {}: none
-    std::size_t degree = 0;   ///< in θ; 0: 4 for one or two parameters, 3 to four, else 2
-    std::size_t nodes = 144;  ///< of the lattice over θ; rounded up to a multiple of 16
-    std::size_t folds = 2;    ///< each event trains in all folds but one, which it calibrates
-    std::size_t epochs = 0;   ///< passes over the data; 0: 1.5·10^6 events in all, 3 to 60 passes
+    std::size_t degree = 0;       ///< in θ; 0: 4 for one or two parameters, 3 to four, else 2
+    std::size_t nodes = 96;       ///< of the lattice over θ; rounded up to a multiple of 16
+    std::size_t folds = 2;        ///< each event trains in all folds but one, which it calibrates
+    std::size_t epochs = 0;       ///< passes over the data; 0: 10^6 events in all, 2 to 60 passes
     std::size_t batch_size = 0;   ///< rows a step; 0: 1/200 of the events, between 64 and 1024
     double learning_rate = 3e-3;  ///< the highest of a cosine with a short rise
     bool normalise = true;        ///< step 3
