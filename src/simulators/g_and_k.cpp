@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
@@ -46,8 +48,10 @@ struct Shape {
     return skew(z) * (1.0 + 2.0 * k / (1.0 + 1.0 / (z * z))) + bend;
   }
 
-  double log_density(double x) const {
-    const double z = inverse(x);
+  double log_density(double x) const { return log_density_of(inverse(x)); }
+
+  /// At the x of a z.
+  double log_density_of(double z) const {
     if (std::isinf(z)) return -infinity;
     const double rise = slope(z);
     return -0.5 * z * z - 0.5 * std::log(2.0 * std::numbers::pi) - std::log(b) -
@@ -97,6 +101,52 @@ struct Shape {
         fail_argument("g-and-k", "(g, k, c)", fmt::format("({}, {}, {})", g, k, c),
                       "such that the quantile rises");
   }
+};
+
+/// The z of many x of one shape. Nodes between which z(x) is interpolated give a start from which
+/// Newton's method needs two steps; where they do not settle, and in the tails, each x is solved
+/// on its own.
+class Inverse {
+ public:
+  explicit Inverse(const Shape& shape) : shape_(shape) {
+    for (std::size_t j = 0; j < nodes; ++j) {
+      z_[j] = most * (2.0 * static_cast<double>(j) / (nodes - 1) - 1.0);
+      x_[j] = shape.quantile(z_[j]);
+      rate_[j] = 1.0 / derivative(z_[j]);
+    }
+  }
+
+  double operator()(double x) const {
+    if (!(x > x_.front() && x < x_.back())) return shape_.inverse(x);
+    double z = start(x);
+    for (int step = 0; step < 3; ++step) {
+      const double move = (shape_.quantile(z) - x) / derivative(z);
+      z -= move;
+      // The next step would be of the order of the square of this one.
+      if (std::abs(move) < 1e-8 * (std::abs(z) + 1e-3)) return z;
+    }
+    return shape_.inverse(x);
+  }
+
+ private:
+  static constexpr std::size_t nodes = 257;
+  static constexpr double most = 6.0;  // |z| at the last nodes
+
+  double derivative(double z) const {
+    return shape_.b * std::exp(shape_.k * log_one_plus_square(z)) * shape_.slope(z);
+  }
+
+  /// Cubic Hermite interpolation.
+  double start(double x) const {
+    const auto above = std::upper_bound(x_.begin(), x_.end(), x) - x_.begin();
+    const auto j = static_cast<std::size_t>(above - 1);
+    const double width = x_[j + 1] - x_[j], t = (x - x_[j]) / width, u = 1.0 - t;
+    return u * u * ((1.0 + 2.0 * t) * z_[j] + t * width * rate_[j]) +
+           t * t * ((3.0 - 2.0 * t) * z_[j + 1] - u * width * rate_[j + 1]);
+  }
+
+  const Shape& shape_;
+  std::array<double, nodes> z_{}, x_{}, rate_{};
 };
 
 Shape shape_at(std::span<const double> point, const Expression& a, const Expression& b,
@@ -166,7 +216,13 @@ void GAndK::sample_each(MatrixView points, RandomStream& random, Matrix& out) co
 void GAndK::log_density(std::span<const double> point, MatrixView x, std::span<double> out) const {
   detail::check_shape(*this, x, out);
   const auto shape = shape_at(point, a_, b_, g_, k_, c_);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = shape.log_density(x(i, 0));
+  constexpr std::size_t many = 1000;  // for which nodes are worth it
+  if (out.size() < many) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = shape.log_density(x(i, 0));
+    return;
+  }
+  const Inverse inverse(shape);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = shape.log_density_of(inverse(x(i, 0)));
 }
 
 double GAndK::cdf(std::span<const double> point, double x) const {

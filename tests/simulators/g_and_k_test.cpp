@@ -55,6 +55,22 @@ TEST(GAndK, InvertsItsQuantileFarIntoTheTails) {
   }
 }
 
+TEST(GAndK, ManyEventsHaveTheDensityOfEach) {
+  // Many are solved from nodes; few, each on its own.
+  for (const auto& [g, k] : {std::pair{2.0, 0.5}, {-9.0, 2.0}, {0.0, 0.0}, {0.0, -0.3}}) {
+    const std::vector<double> point{g, k};
+    Matrix x(3001, 1);
+    for (std::size_t i = 0; i < x.rows(); ++i)
+      x(i, 0) = quantile_at((static_cast<double>(i) - 1500.0) / 180.0, g, k);
+    std::vector<double> many(x.rows());
+    shaped().log_density(point, x, many);
+    for (std::size_t i = 0; i < x.rows(); ++i)
+      ASSERT_NEAR(many[i], reference::log_density_at(shaped(), point, {x(i, 0)}),
+                  1e-10 * std::abs(many[i]))
+          << g << " " << k << " " << x(i, 0);
+  }
+}
+
 TEST(GAndK, LogDensityOfExtremeValuesIsNeverNan) {
   for (const double k : {-0.4, 0.0, 0.5, 2.0})
     for (const double x : {-1e300, -1e50, -1e10, 1e-300, 1e10, 1e300}) {
