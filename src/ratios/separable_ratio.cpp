@@ -110,6 +110,8 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
       events.groups.empty()
           ? k_fold(n, config.folds, derive_seed(config.seed, "folds"))
           : group_k_fold(events.groups, config.folds, derive_seed(config.seed, "folds"));
+  // Only ratios of weights matter: the events count as their effective size, (Σw)²/Σw².
+  const double unit = events.weighted() ? events.effective_size() / events.total_weight() : 1.0;
   const NodeSets nodes(design, basis_, config.nodes, derive_seed(config.seed, "nodes"));
   for (std::size_t k = 0; k < config.folds; ++k) folds_.push_back(std::make_unique<Fold>());
 
@@ -121,7 +123,8 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     whitening.apply(raw, x.data());
     theta = events.theta.take(indices);
     EventRows rows{x.data(), stride, theta, std::vector<double>(indices.size())};
-    for (std::size_t i = 0; i < indices.size(); ++i) rows.weights[i] = events.weight(indices[i]);
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      rows.weights[i] = unit * events.weight(indices[i]);
     return rows;
   };
 

@@ -63,7 +63,8 @@ class SeparableRatio final : public ParameterizedRatio {
     static Config from(Settings settings);
   };
 
-  /// Trains on events with θ drawn from the design.
+  /// Trains on events with θ drawn from the design. Only ratios of their weights matter: the events
+  /// count as their effective size.
   /// @throw ArgumentError where the events have no θ, sizes disagree, a value is not finite, a
   ///   weight is negative, there are fewer than 20 events a fold, or the design is one point.
   SeparableRatio(const Samples& events, const Design& design, const Config& config,
