@@ -132,17 +132,21 @@ void diagnose_repetition(Results& results) {
   }
   if (!results.coverage) return;
   std::vector<CoverageCount> counts;
-  for (const auto& point : results.coverage->points) {
-    const auto& shares =
-        point.coverage_critical.empty() ? point.ensemble.coverage : point.coverage_critical;
-    for (std::size_t l = 0; l < shares.size(); ++l) {
-      const std::size_t datasets = point.ensemble.statistic.size();
-      if (datasets == 0) continue;
+  const auto count = [&](const std::vector<double>& shares, std::size_t datasets) {
+    for (std::size_t l = 0; l < shares.size() && datasets > 0; ++l)
       counts.push_back(
           {results.coverage->config.levels[l],
            static_cast<std::size_t>(std::llround(shares[l] * static_cast<double>(datasets))),
            datasets});
-    }
+  };
+  // Regions of all parameters may cover where the interval of one, the others profiled, does not.
+  for (const auto& point : results.coverage->points) {
+    const bool simulated = !point.coverage_critical.empty();
+    count(simulated ? point.coverage_critical : point.ensemble.coverage,
+          point.ensemble.statistic.size());
+    for (std::size_t i = 0; i < point.ensemble.profiles.size(); ++i)
+      count(simulated ? point.profile_coverage_critical[i] : point.ensemble.profiles[i].coverage,
+            point.ensemble.profiles[i].statistic.size());
   }
   if (!counts.empty()) results.diagnostics.push_back(diagnose_coverage(counts));
 }
