@@ -3,12 +3,14 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_group.h>
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
 
+#include "neyman/core/error.hpp"
 #include "neyman/core/progress.hpp"
 
 namespace neyman {
@@ -47,7 +49,11 @@ void parallel_blocks(std::size_t count, std::size_t block_size,
     for (std::size_t i = 0; i < blocks; ++i) run(i);
     return;
   }
-  tbb::parallel_for(std::size_t{0}, blocks, run);
+  tbb::task_group_context context;
+  tbb::parallel_for(std::size_t{0}, blocks, run, context);
+  // Where a loop around this one has failed elsewhere, this one is cut short without an exception
+  // of its own, and what it was to fill is not whole. The first exception is the one that is told.
+  if (context.is_group_execution_cancelled()) throw Interrupted();
 }
 
 double sum_blocks(std::size_t count, const std::function<double(Block)>& block_sum,

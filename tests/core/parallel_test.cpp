@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <mutex>
+#include <vector>
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/progress.hpp"
@@ -73,6 +75,22 @@ TEST(Progress, TellsTheSinkOnceMoreAtTheEnd) {
   EXPECT_EQ(states.back().done, 10U);
   EXPECT_EQ(states.back().total, 10U);
   EXPECT_EQ(states.back().task, "work");
+}
+
+TEST(ParallelBlocks, ALoopInsideOneThatFailedDoesNotGoOnWithPartOfItsWork) {
+  set_threads(4);
+  std::atomic<int> incomplete{0};
+  for (int repetition = 0; repetition < 200; ++repetition)
+    EXPECT_THROW(parallel_tasks(8,
+                                [&](std::size_t outer) {
+                                  if (outer == 5) throw ArgumentError("outer");
+                                  std::vector<int> filled(64, 0);
+                                  parallel_tasks(64, [&](std::size_t i) { filled[i] = 1; });
+                                  for (const int value : filled) incomplete += value == 0 ? 1 : 0;
+                                }),
+                 ArgumentError);
+  set_threads(0);
+  EXPECT_EQ(incomplete, 0);
 }
 
 }  // namespace
