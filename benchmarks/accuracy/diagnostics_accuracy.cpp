@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "../second_example.hpp"
 #include "neyman/calibration/histogram.hpp"
 #include "neyman/calibration/on_demand.hpp"
 #include "neyman/classifiers/mlp.hpp"
@@ -33,11 +34,6 @@
 #include "neyman/inference/statistics.hpp"
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
-#include "neyman/simulators/exponential.hpp"
-#include "neyman/simulators/join.hpp"
-#include "neyman/simulators/linear_transform.hpp"
-#include "neyman/simulators/mixture.hpp"
-#include "neyman/simulators/normal.hpp"
 
 namespace {
 
@@ -60,24 +56,6 @@ HistogramCalibrator histogram() {
   HistogramCalibrator::Config config;
   config.bins = 20;
   return HistogramCalibrator(config);
-}
-
-DistributionPtr simulator() {
-  const auto normal = [](Expression mean, double sigma) {
-    return std::make_shared<Normal>(std::move(mean), sigma);
-  };
-  auto z = std::make_shared<Join>(std::vector<DistributionPtr>{
-      normal({"alpha", space}, 1.0), normal({"beta", space}, 3.0),
-      std::make_shared<Mixture>(std::vector<DistributionPtr>{normal(-2.0, 1.0), normal(2.0, 0.5)},
-                                std::vector<Expression>{0.5, 0.5}),
-      std::make_shared<Exponential>(3.0), std::make_shared<Exponential>(0.5)});
-  return std::make_shared<LinearTransform>(
-      std::move(z), std::vector<std::vector<Expression>>{
-                        {1.31229955, 0.10499961, 0.48310515, -0.3249938, -0.26387927},
-                        {0.10499961, 1.15833058, -0.55865473, 0.25275522, -0.39790775},
-                        {0.48310515, -0.55865473, 2.25874579, -0.52087938, -0.39271231},
-                        {-0.3249938, 0.25275522, -0.52087938, 1.4034925, -0.63521059},
-                        {-0.26387927, -0.39790775, -0.39271231, -0.63521059, 1.0}});
 }
 
 /// −2 log Λ on the slice, with the estimate: the maximum is that of a parabola through log L, as
@@ -300,7 +278,10 @@ struct Tally {
 class Study {
  public:
   Study(const std::string& path, std::uint64_t seed)
-      : model_(simulator()), data_(read_samples(path).samples.x), seed_(seed), test_(model_, seed) {
+      : model_(benchmarks::second_example(space)),
+        data_(read_samples(path).samples.x),
+        seed_(seed),
+        test_(model_, seed) {
     std::vector<double> values;
     for (std::size_t g = 0; g < slice_.grid.rows(); ++g) {
       double sum = 0.0;

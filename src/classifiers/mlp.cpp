@@ -68,15 +68,7 @@ constexpr std::size_t scoring_block = 8192;
 
 Mlp::Config Mlp::Config::from(Settings settings) {
   Config c;
-  std::vector<double> widths(c.hidden.begin(), c.hidden.end());
-  widths = settings.numbers("hidden", widths, Limits::between(1, 65536));
-  c.hidden.clear();
-  for (double width : widths) {
-    if (width != std::floor(width))
-      settings.problem(fmt::format("hidden[{}]", c.hidden.size()),
-                       fmt::format("is {}, but must be a whole number", width));
-    c.hidden.push_back(static_cast<std::size_t>(width));
-  }
+  c.hidden = settings.whole_numbers("hidden", c.hidden, Limits::between(1, 65536));
   const auto choose = [&]<class Choice>(const char* key, Choice& value,
                                         const std::vector<std::string>& names) {
     value = from_name<Choice>(settings.choice(key, name_of(value, names), names), names);

@@ -30,6 +30,19 @@ std::vector<std::string> ParameterSpace::names() const {
   return out;
 }
 
+std::vector<double> ParameterSpace::middle() const {
+  std::vector<double> point;
+  for (const auto& parameter : parameters_) point.push_back(0.5 * (parameter.low + parameter.high));
+  return point;
+}
+
+std::vector<std::size_t> ParameterSpace::of_interest() const {
+  std::vector<std::size_t> indices;
+  for (std::size_t p = 0; p < size(); ++p)
+    if (!parameters_[p].nuisance) indices.push_back(p);
+  return indices;
+}
+
 std::optional<std::size_t> ParameterSpace::find(std::string_view name) const {
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (parameters_[i].name == name) return i;

@@ -230,6 +230,19 @@ std::vector<double> Settings::numbers(std::string_view key, std::vector<double> 
   return out;
 }
 
+std::vector<std::size_t> Settings::whole_numbers(std::string_view key,
+                                                 std::vector<std::size_t> fallback, Limits limits) {
+  const auto values = numbers(key, {fallback.begin(), fallback.end()}, limits);
+  std::vector<std::size_t> out;
+  for (const double value : values) {
+    if (value != std::floor(value))
+      problem(fmt::format("{}[{}]", key, out.size()),
+              fmt::format("is {}, but must be a whole number", value));
+    out.push_back(static_cast<std::size_t>(value));
+  }
+  return out;
+}
+
 std::vector<std::string> Settings::texts(std::string_view key, std::vector<std::string> fallback) {
   const auto* value = read(key);
   if (value == nullptr) return fallback;

@@ -8,11 +8,8 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/random.hpp"
-#include "neyman/diagnostics/closure.hpp"
-#include "neyman/diagnostics/normalisation.hpp"
-#include "neyman/diagnostics/reliability.hpp"
+#include "neyman/diagnostics/ratio_diagnostics.hpp"
 #include "neyman/diagnostics/repetition.hpp"
-#include "neyman/diagnostics/reweighting.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman {
@@ -37,16 +34,8 @@ std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
     events.exact_log_ratios = exact.values();
   }
   std::vector<Diagnostic> out;
-  for (const auto& name : config.which) {
-    if (name == "reweighting") {
-      ReweightingConfig reweighting;
-      reweighting.seed = derive_seed(config.seed, "reweighting");
-      out.push_back(diagnose_reweighting(events, reweighting));
-    }
-    if (name == "normalisation") out.push_back(diagnose_normalisation(events));
-    if (name == "reliability") out.push_back(diagnose_reliability(events));
-    if (name == "closure") out.push_back(diagnose_closure(events));
-  }
+  for (const auto& name : config.which)
+    out.push_back(diagnose_events(name, events, derive_seed(config.seed, name)));
   for (auto& diagnostic : out)
     diagnostic.explanation += fmt::format(" Checked between {} and {}.",
                                           pipeline::describe_point(study.parameters, numerator),
@@ -67,12 +56,6 @@ bool close(const std::vector<double>& a, const std::vector<double>& b, const Fit
   return true;
 }
 
-std::vector<double> middles(const ParameterSpace& parameters) {
-  std::vector<double> out;
-  for (const auto& parameter : parameters) out.push_back(0.5 * (parameter.low + parameter.high));
-  return out;
-}
-
 /// The points of a study beside the estimate that the data make interesting.
 std::vector<std::vector<double>> other_points(const Study& study) {
   std::vector<std::vector<double>> out;
@@ -88,20 +71,13 @@ std::vector<std::vector<double>> other_points(const Study& study) {
 
 }  // namespace
 
-std::string describe_point(const ParameterSpace& parameters, const std::vector<double>& point) {
-  std::vector<std::string> values;
-  for (std::size_t p = 0; p < point.size(); ++p)
-    values.push_back(fmt::format("{} = {:.6g}", parameters[p].name, point[p]));
-  return fmt::format("{}", fmt::join(values, ", "));
-}
-
 void diagnose_ratio(const Study& study, const Ratio& ratio, Results& results,
                     std::optional<std::vector<double>> at) {
   if (study.diagnostics.which.empty()) return;
   const auto& fit = results.fit.fit;
   auto denominator = study.diagnostics.against;
   if (denominator.empty()) denominator = study.reference;
-  if (denominator.empty()) denominator = middles(study.parameters);
+  if (denominator.empty()) denominator = study.parameters.middle();
   if (!at) {
     if (!fit.ok()) return;
     std::vector<std::vector<double>> candidates = {fit.point};

@@ -123,24 +123,6 @@ ContourConfig contour_config(const Study& study, double widen) {
   return config;
 }
 
-/// A Gaussian process in the place of the likelihood.
-class SurrogateLikelihood final : public Likelihood {
- public:
-  SurrogateLikelihood(ParameterSpace parameters, const GaussianProcess& surrogate,
-                      std::size_t events)
-      : parameters_(std::move(parameters)), surrogate_(surrogate), events_(events) {}
-  const ParameterSpace& parameters() const override { return parameters_; }
-  std::size_t events() const override { return events_; }
-  double operator()(std::span<const double> point, std::span<double> gradient) const override {
-    return surrogate_.predict(point, gradient).mean;
-  }
-
- private:
-  ParameterSpace parameters_;
-  const GaussianProcess& surrogate_;
-  std::size_t events_;
-};
-
 /// −2 log Λ and its contours for every pair that is asked for.
 void surfaces(const Study& study, const Likelihood& learned, const Likelihood* exact,
               Results& results) {
@@ -177,7 +159,7 @@ void surfaces(const Study& study, const Likelihood& learned, const Likelihood* e
     if (exact != nullptr && results.exact_fit && results.exact_fit->fit.ok())
       draw("exact", *exact, results.exact_fit->fit, 1.0, &x, &y);
     if (bayesian && bayesian->surrogate.fitted() && study.parameters.size() == 2) {
-      const SurrogateLikelihood surrogate(study.parameters, bayesian->surrogate, results.events);
+      const SurrogateLikelihood surrogate(bayesian->surrogate, results.events);
       FitOptions options;
       options.start = bayesian->point;
       const auto peak = fit(surrogate, options);
@@ -202,9 +184,8 @@ void repeat(const Study& study, const ParameterizedRatio& ratio, const Likelihoo
   const LikelihoodFactory factory = [&ratio](Matrix x) {
     return std::make_unique<ParameterizedLikelihood>(ratio, x);
   };
-  std::vector<std::size_t> interest;
-  for (std::size_t p = 0; p < study.parameters.size(); ++p)
-    if (!study.parameters[p].nuisance && study.parameters.size() > 1) interest.push_back(p);
+  std::vector<std::size_t> interest;  // with one parameter alone nothing is profiled
+  if (study.parameters.size() > 1) interest = study.parameters.of_interest();
   const auto experiment =
       make_experiment(*study.simulator, results.events, factory, study.constraints);
   if (!study.hypotheses.empty())

@@ -1,6 +1,7 @@
 #include "pipeline/stages.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -14,6 +15,13 @@ Samples make_samples(Matrix x, const std::vector<std::string>& names) {
   samples.feature_names = names;
   samples.x = std::move(x);
   return samples;
+}
+
+std::string describe_point(const ParameterSpace& parameters, const std::vector<double>& point) {
+  std::vector<std::string> values;
+  for (std::size_t p = 0; p < point.size(); ++p)
+    values.push_back(fmt::format("{} = {:.6g}", parameters[p].name, point[p]));
+  return fmt::format("{}", fmt::join(values, ", "));
 }
 
 Results start_results(const Study& study) {

@@ -10,18 +10,12 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/data/settings_file.hpp"
+#include "neyman/diagnostics/ratio_diagnostics.hpp"
+#include "pipeline/stages.hpp"
 
 namespace neyman {
 
 namespace {
-
-/// "gamma = 0.05, beta = 1"
-std::string describe_point(const ParameterSpace& parameters, const std::vector<double>& point) {
-  std::vector<std::string> values;
-  for (std::size_t p = 0; p < point.size(); ++p)
-    values.push_back(fmt::format("{} = {}", parameters[p].name, point[p]));
-  return fmt::format("{}", fmt::join(values, ", "));
-}
 
 /// What depends on θ gives other events from the same random numbers.
 bool depends_on(const Distribution& distribution, const ParameterSpace& parameters,
@@ -44,9 +38,6 @@ bool depends_on(const Distribution& distribution, const ParameterSpace& paramete
     return true;  // it can be made at some points and not at others
   }
 }
-
-const std::vector<std::string> diagnostic_names = {"reweighting", "normalisation", "reliability",
-                                                   "closure"};
 
 /// Reads a study section by section. A section that rests on one with problems is left aside, so
 /// that one mistake is told once.
@@ -210,9 +201,10 @@ class StudyReader {
     try {
       weights_of (*study_.mixture)(point);
     } catch (const ArgumentError& error) {
-      parent.problem(key, fmt::format("is {}, where the weights of the simulator are not "
-                                      "allowed: {}",
-                                      describe_point(study_.parameters, point), error.reason()));
+      parent.problem(
+          key, fmt::format("is {}, where the weights of the simulator are not "
+                           "allowed: {}",
+                           pipeline::describe_point(study_.parameters, point), error.reason()));
     }
     return point;
   }
@@ -443,7 +435,7 @@ class StudyReader {
     for (const char* key : {"null", "alternative"})
       if (!test.has(key) && parameters_known_)
         test.problem(key, fmt::format("is missing, but must be a point such as {{ {} }}",
-                                      describe_point(study_.parameters, truth_)));
+                                      pipeline::describe_point(study_.parameters, truth_)));
     config.null = point(test, "null");
     config.alternative = point(test, "alternative");
     if (settings_.problems().size() == before && parameters_known_ &&
@@ -463,9 +455,7 @@ class StudyReader {
   }
 
   void read_surfaces(Settings table) {
-    std::vector<std::size_t> interest;
-    for (std::size_t p = 0; p < study_.parameters.size(); ++p)
-      if (!study_.parameters[p].nuisance) interest.push_back(p);
+    const auto interest = study_.parameters.of_interest();
     if (table.has("contours")) {
       const auto pairs = table.lists_of_numbers_or_texts("contours");
       for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -539,19 +529,19 @@ class StudyReader {
   void read_diagnostics() {
     auto table = settings_.table("diagnostics");
     auto& config = study_.diagnostics;
+    const auto known = ratio_diagnostics();
     if (table.is_text("which")) {
       if (const auto name = table.text("which"); name != "all")
         table.problem("which", fmt::format("is \"{}\", but must be \"all\" or a list of {}", name,
-                                           fmt::join(diagnostic_names, ", ")));
-      config.which = diagnostic_names;
+                                           fmt::join(known, ", ")));
+      config.which = known;
     } else {
-      config.which = table.texts("which", diagnostic_names);
+      config.which = table.texts("which", known);
     }
     for (std::size_t i = 0; i < config.which.size(); ++i)
-      if (std::find(diagnostic_names.begin(), diagnostic_names.end(), config.which[i]) ==
-          diagnostic_names.end())
+      if (std::find(known.begin(), known.end(), config.which[i]) == known.end())
         table.problem(fmt::format("which[{}]", i),
-                      unknown_name(config.which[i], "a diagnostic", diagnostic_names));
+                      unknown_name(config.which[i], "a diagnostic", known));
     config.events = static_cast<std::size_t>(table.integer("events", 20000, 100));
     if (table.has("against")) config.against = point(table, "against");
   }

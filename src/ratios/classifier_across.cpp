@@ -28,12 +28,6 @@ constexpr std::size_t least_events_a_fold = 20;
 constexpr const char* across_names[] = {"none", "on-demand", "interpolate", "smooth"};
 constexpr const char* denominator_names[] = {"marginal", "point", "parameterized"};
 
-std::vector<double> middle_of(const ParameterSpace& parameters) {
-  std::vector<double> out;
-  for (const auto& parameter : parameters) out.push_back(0.5 * (parameter.low + parameter.high));
-  return out;
-}
-
 /// The ranges that a calibration sees: those of θ, or of θ0 and θ1.
 ParameterSpace calibrated_space(const ParameterSpace& parameters, bool both) {
   std::vector<Parameter> out(parameters.begin(), parameters.end());
@@ -486,7 +480,7 @@ void ParameterizedClassifierRatio::learn(const Samples& numerator, const Samples
   features_ = numerator.features();
   reference_ = config.reference;
   if (reference_.empty() && denominator_ == Denominator::parameterized)
-    reference_ = middle_of(parameters_);
+    reference_ = parameters_.middle();
   if (denominator_ == Denominator::marginal)
     reference_.clear();
   else
@@ -696,7 +690,7 @@ std::size_t ParameterizedClassifierRatio::count_outside(MatrixView x) const {
   if (calibrations_.empty()) return 0;
   check_same_size("ParameterizedClassifierRatio::count_outside", "a row of x", x.cols(), features_,
                   "features, as in the training");
-  const auto middle = middle_of(parameters_);
+  const auto middle = parameters_.middle();
   const auto point = full_point(middle, reference_);
   const auto rows = inputs(x, point);
   if (calibrations_.size() != folds())

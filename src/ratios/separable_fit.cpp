@@ -157,8 +157,7 @@ void hidden_gradient(TilePass& pass, const Coefficients& coefficients, float* tr
 }  // namespace
 
 void train(Features& features, Coefficients& coefficients, const PolynomialBasis& basis,
-           const EventRows& events, const NodeSets& nodes, const TrainingOptions& options,
-           Progress* progress) {
+           const EventRows& events, const NodeSets& nodes, const TrainingOptions& options) {
   const std::size_t n = events.size(), batch = std::min(options.batch_size, n);
   const std::size_t batches = n / batch, steps = options.epochs * batches;
   TilePass pass(features, basis, nodes.columns());
@@ -169,7 +168,7 @@ void train(Features& features, Coefficients& coefficients, const PolynomialBasis
   mlp::Buffer transposed(round_up(basis.size() * features.hidden(), 16));
   // A tile's events, gathered from anywhere.
   std::vector<float> x(tile * inputs);
-  Matrix theta(tile, basis.size() == 0 ? 0 : events.theta.cols());
+  Matrix theta(tile, events.theta.cols());
   EventRows gathered{x.data(), inputs, theta, std::vector<double>(tile)};
   const double scale = static_cast<double>(n) / sum(events.weights) / static_cast<double>(batch);
   std::vector<std::uint32_t> order(n);
@@ -198,7 +197,6 @@ void train(Features& features, Coefficients& coefficients, const PolynomialBasis
       coefficient_moments.step(coefficients.data(), coefficient_gradient, rate, step + 1);
     }
     check_stop();
-    if (progress) progress->advance();
   }
 }
 
@@ -264,7 +262,6 @@ class Newton {
       }
       if (!lower) break;
     }
-    result.loss = slope.loss;
     result.coefficients = to_coefficients(w);
     result.resolution = resolution_;
     result.effective = effective();
@@ -505,23 +502,6 @@ CoefficientFit fit_coefficients(const Features& features, const Coefficients& st
   const auto near = first.fit(start);
   all.start_from(first.precision());
   return all.fit(near.coefficients);
-}
-
-double mean_loss(const Features& features, const Coefficients& coefficients,
-                 const PolynomialBasis& basis, const EventRows& events, const NodeSets& nodes) {
-  const std::size_t n = events.size(), block = block_size(n);
-  return sum_blocks(
-             n,
-             [&](Block at) {
-               TilePass pass(features, basis, nodes.columns());
-               double loss = 0.0;
-               for (std::size_t begin = at.begin; begin < at.end; begin += tile)
-                 loss += pass.run(events, begin, std::min(tile, at.end - begin), coefficients,
-                                  nodes[at.index], false);
-               return loss;
-             },
-             block) /
-         sum(events.weights);
 }
 
 // --- step 3 -------------------------------------------------------------------------------------

@@ -77,13 +77,11 @@ struct TrainingOptions {
 
 /// Step 1: trains features and coefficients together on `events`.
 void train(Features& features, Coefficients& coefficients, const PolynomialBasis& basis,
-           const EventRows& events, const NodeSets& nodes, const TrainingOptions& options,
-           Progress* progress);
+           const EventRows& events, const NodeSets& nodes, const TrainingOptions& options);
 
 /// What Newton's method found.
 struct CoefficientFit {
   Coefficients coefficients;
-  double loss = 0.0;        ///< Σ w loss
   Matrix influence;         ///< groups × (features · terms): how each group moved A
   double effective = 0.0;   ///< coefficients that the events determine
   double resolution = 0.0;  ///< effective nodes in an event's posterior, averaged
@@ -94,10 +92,6 @@ struct CoefficientFit {
 CoefficientFit fit_coefficients(const Features& features, const Coefficients& start,
                                 const PolynomialBasis& basis, const EventRows& events,
                                 const NodeSets& nodes, bool evidence);
-
-/// Mean of the loss over events.
-double mean_loss(const Features& features, const Coefficients& coefficients,
-                 const PolynomialBasis& basis, const EventRows& events, const NodeSets& nodes);
 
 /// Step 3: c(θ) as coefficients of a polynomial, and how each group moved them.
 struct Normalisation {

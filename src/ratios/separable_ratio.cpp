@@ -76,11 +76,7 @@ SeparableRatio::Config SeparableRatio::Config::from(Settings settings) {
     return static_cast<std::size_t>(
         settings.integer(key, static_cast<std::int64_t>(fallback), low, high));
   };
-  std::vector<double> hidden;
-  for (const std::size_t width : config.hidden) hidden.push_back(static_cast<double>(width));
-  hidden = settings.numbers("hidden", hidden, Limits::between(1, 4096));
-  config.hidden.clear();
-  for (const double width : hidden) config.hidden.push_back(static_cast<std::size_t>(width));
+  config.hidden = settings.whole_numbers("hidden", config.hidden, Limits::between(1, 4096));
   config.degree = count("degree", config.degree, 0, 12);
   config.nodes = count("nodes", config.nodes, 16, 65536);
   config.epochs = count("epochs", config.epochs, 0, 100000);
@@ -168,7 +164,7 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
                                        ? config.epochs
                                        : std::clamp<std::size_t>(1000000 / rows.size(), 2, 60);
         train(fold.features, fold.coefficients, basis_, rows, nodes,
-              {epochs, batch, config.learning_rate, seed}, nullptr);
+              {epochs, batch, config.learning_rate, seed});
       }
       if (progress) progress->advance();
       const std::size_t typical = std::min<std::size_t>(rows.size(), 20000);

@@ -103,8 +103,7 @@ bool finite(const Headline& h) {
 }
 
 void add_headlines(const Results& r, Page& page) {
-  for (std::size_t p = 0; p < r.parameters.size(); ++p) {
-    if (r.parameters[p].nuisance) continue;
+  for (const std::size_t p : r.parameters.of_interest()) {
     std::vector<Headline> pair;
     if (auto learned = headline(r, r.fit, p, false); finite(learned)) pair.push_back(learned);
     if (r.exact_fit)

@@ -133,8 +133,7 @@ std::string estimate_words(const Results& results, const FitReport& report, std:
 
 std::string answer(const Results& results) {
   std::vector<std::string> parts;
-  for (std::size_t p = 0; p < results.parameters.size(); ++p) {
-    if (results.parameters[p].nuisance) continue;
+  for (const std::size_t p : results.parameters.of_interest()) {
     std::string part = estimate_words(results, results.fit, p);
     if (p < results.fit.intervals.size() && !results.fit.intervals[p].empty()) {
       const auto& interval = results.fit.intervals[p].front();

@@ -6,8 +6,10 @@
 
 #include "diagnostics/problems.hpp"
 #include "neyman/classifiers/mlp.hpp"
+#include "neyman/core/error.hpp"
 #include "neyman/diagnostics/closure.hpp"
 #include "neyman/diagnostics/normalisation.hpp"
+#include "neyman/diagnostics/ratio_diagnostics.hpp"
 #include "neyman/diagnostics/reliability.hpp"
 #include "neyman/diagnostics/reweighting.hpp"
 
@@ -73,16 +75,9 @@ TEST(Judge, FalseAlarmsOfASet) {
 }
 
 std::vector<Diagnostic> diagnose(const ShiftedNormals& problem, std::uint64_t seed) {
-  Mlp::Config network;
-  network.hidden = {8};
-  network.batch_size = 64;
-  network.epochs = 12;
-  ReweightingConfig config;
-  config.classifier = std::make_shared<Mlp>(network);
-  config.seed = seed;
   const auto events = problem.events();
-  return {diagnose_reweighting(events, config), diagnose_normalisation(events),
-          diagnose_reliability(events), diagnose_closure(events)};
+  return {diagnose_reweighting(events, testing::quick_reweighting(seed)),
+          diagnose_normalisation(events), diagnose_reliability(events), diagnose_closure(events)};
 }
 
 TEST(Judge, GoodRatiosPassAndPoorOnesFail) {
@@ -120,6 +115,13 @@ TEST(Diagnostic, WordsAndNumbers) {
   diagnostic.numbers = {{"area", 0.5}};
   EXPECT_EQ(diagnostic.number("area"), 0.5);
   EXPECT_FALSE(diagnostic.number("volume").has_value());
+}
+
+TEST(RatioDiagnostics, EveryNameRunsTheDiagnosticOfThatName) {
+  const ShiftedNormals problem(1, 500, 0.5);
+  for (const auto& name : ratio_diagnostics())
+    EXPECT_EQ(diagnose_events(name, problem.events(), 1).name, name);
+  EXPECT_THROW(diagnose_events("closures", problem.events(), 1), ArgumentError);
 }
 
 }  // namespace

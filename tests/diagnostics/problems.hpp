@@ -5,9 +5,11 @@
 #include <functional>
 #include <vector>
 
+#include "neyman/classifiers/mlp.hpp"
 #include "neyman/core/matrix.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/diagnostics/ratio_events.hpp"
+#include "neyman/diagnostics/reweighting.hpp"
 
 // Events with a known ratio: two features, of which the first is N(0, 1) under the numerator and
 // N(distance, 1) under the denominator, the second N(0, 1) under both, so that
@@ -64,5 +66,17 @@ struct ShiftedNormals {
     return out;
   }
 };
+
+/// A network that is quick and good enough for two features.
+inline ReweightingConfig quick_reweighting(std::uint64_t seed) {
+  Mlp::Config network;
+  network.hidden = {8};
+  network.batch_size = 64;
+  network.epochs = 12;
+  ReweightingConfig config;
+  config.classifier = std::make_shared<Mlp>(network);
+  config.seed = seed;
+  return config;
+}
 
 }  // namespace neyman::testing

@@ -14,17 +14,7 @@ namespace {
 
 using testing::ShiftedNormals;
 
-/// A network that is quick and good enough for two features.
-ReweightingConfig quick(std::uint64_t seed) {
-  Mlp::Config network;
-  network.hidden = {8};
-  network.batch_size = 64;
-  network.epochs = 12;
-  ReweightingConfig config;
-  config.classifier = std::make_shared<Mlp>(network);
-  config.seed = seed;
-  return config;
-}
+using testing::quick_reweighting;
 
 double compare(double a, double b) { return a < b ? 1.0 : (a == b ? 0.5 : 0.0); }
 
@@ -123,7 +113,7 @@ TEST(Reweighting, ExactRatiosPass) {
   std::size_t five = 0, thousandth = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const ShiftedNormals problem(seed, 1000, 1.0);
-    auto config = quick(seed);
+    auto config = quick_reweighting(seed);
     config.tolerance = 0.0;
     const auto found = diagnose_reweighting(problem.events(), config);
     five += *found.p_value < 0.05;
@@ -138,19 +128,22 @@ TEST(Reweighting, ExactRatiosPass) {
 TEST(Reweighting, WrongRatiosFail) {
   ShiftedNormals problem(5, 60000, 1.0);
   problem.learn_slope(0.9);
-  auto found = diagnose_reweighting(problem.events(), quick(1));
+  auto found = diagnose_reweighting(problem.events(), quick_reweighting(1));
   EXPECT_EQ(found.verdict, Diagnostic::Verdict::fail);
   EXPECT_NEAR(found.statistic, 0.528, 0.02);  // Φ(0.1/√2)
 
   // A wrong shape in the feature that says nothing, and no reweighting at all.
   problem.learn(
       [](std::span<const double> x, double log_ratio) { return log_ratio + 0.2 * x[1] * x[1]; });
-  EXPECT_EQ(diagnose_reweighting(problem.events(), quick(2)).verdict, Diagnostic::Verdict::fail);
+  EXPECT_EQ(diagnose_reweighting(problem.events(), quick_reweighting(2)).verdict,
+            Diagnostic::Verdict::fail);
   problem.learn([](std::span<const double>, double) { return 0.0; });
-  EXPECT_EQ(diagnose_reweighting(problem.events(), quick(3)).verdict, Diagnostic::Verdict::fail);
+  EXPECT_EQ(diagnose_reweighting(problem.events(), quick_reweighting(3)).verdict,
+            Diagnostic::Verdict::fail);
   // A factor is left to the normalisation.
   problem.learn([](std::span<const double>, double log_ratio) { return log_ratio + 500.0; });
-  EXPECT_EQ(diagnose_reweighting(problem.events(), quick(4)).verdict, Diagnostic::Verdict::pass);
+  EXPECT_EQ(diagnose_reweighting(problem.events(), quick_reweighting(4)).verdict,
+            Diagnostic::Verdict::pass);
 }
 
 TEST(Reweighting, SaysWhereItHasNoPower) {
@@ -165,7 +158,7 @@ TEST(Reweighting, FigureHasTheControlAndTheExactCurve) {
   problem.learn_slope(0.5);
   auto events = problem.events();
   events.exact_log_ratios = problem.denominator_exact;
-  auto config = quick(1);
+  auto config = quick_reweighting(1);
   const auto found = diagnose_reweighting(events, config);
   ASSERT_EQ(found.panels.size(), 1u);
   ASSERT_EQ(found.panels[0].series.size(), 4u);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../../second_example.hpp"
 #include "../worker.hpp"
 #include "neyman/calibration/histogram.hpp"
 #include "neyman/classifiers/mlp.hpp"
@@ -16,11 +17,6 @@
 #include "neyman/inference/parameterized_likelihood.hpp"
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
-#include "neyman/simulators/exponential.hpp"
-#include "neyman/simulators/join.hpp"
-#include "neyman/simulators/linear_transform.hpp"
-#include "neyman/simulators/mixture.hpp"
-#include "neyman/simulators/normal.hpp"
 
 namespace {
 
@@ -28,40 +24,6 @@ using namespace neyman;
 using peers::Json;
 
 const ParameterSpace space({{"alpha", -3.0, 3.0, 1.0}, {"beta", -3.0, 3.0, -1.0}});
-
-DistributionPtr make_simulator() {
-  const auto normal = [](Expression mean, double sigma) {
-    return std::make_shared<Normal>(std::move(mean), sigma);
-  };
-  auto z = std::make_shared<Join>(std::vector<DistributionPtr>{
-      normal({"alpha", space}, 1.0), normal({"beta", space}, 3.0),
-      std::make_shared<Mixture>(std::vector<DistributionPtr>{normal(-2.0, 1.0), normal(2.0, 0.5)},
-                                std::vector<Expression>{0.5, 0.5}),
-      std::make_shared<Exponential>(3.0), std::make_shared<Exponential>(0.5)});
-  return std::make_shared<LinearTransform>(
-      std::move(z), std::vector<std::vector<Expression>>{
-                        {1.31229955, 0.10499961, 0.48310515, -0.3249938, -0.26387927},
-                        {0.10499961, 1.15833058, -0.55865473, 0.25275522, -0.39790775},
-                        {0.48310515, -0.55865473, 2.25874579, -0.52087938, -0.39271231},
-                        {-0.3249938, 0.25275522, -0.52087938, 1.4034925, -0.63521059},
-                        {-0.26387927, -0.39790775, -0.39271231, -0.63521059, 1.0}});
-}
-
-/// The surrogate in the place of the likelihood that it stands for.
-class SurrogateLikelihood final : public Likelihood {
- public:
-  SurrogateLikelihood(const GaussianProcess& surrogate, std::size_t events)
-      : surrogate_(surrogate), events_(events) {}
-  const ParameterSpace& parameters() const override { return surrogate_.box(); }
-  std::size_t events() const override { return events_; }
-  double operator()(std::span<const double> point, std::span<double> gradient) const override {
-    return surrogate_.predict(point, gradient).mean;
-  }
-
- private:
-  const GaussianProcess& surrogate_;
-  std::size_t events_;
-};
 
 Json values_at(const Likelihood& likelihood, const Json& points) {
   Json out = Json::array();
@@ -200,7 +162,7 @@ class Contender {
     return surface_.emplace(surrogate_, observed_.rows());
   }
 
-  const DistributionPtr simulator_ = make_simulator();
+  const DistributionPtr simulator_ = benchmarks::second_example(space);
   const Design design_{space};
   const std::vector<double> reference_{0.0, 0.0};
   bool smooth_ = false;

@@ -32,6 +32,10 @@ class ParameterSpace {
   auto begin() const { return parameters_.begin(); }
   auto end() const { return parameters_.end(); }
   std::vector<std::string> names() const;
+  /// The middle of every range.
+  std::vector<double> middle() const;
+  /// The indices of those that are not nuisance parameters.
+  std::vector<std::size_t> of_interest() const;
   std::optional<std::size_t> find(std::string_view name) const;
   /// The index of a name; throws ArgumentError with the candidates.
   std::size_t index(std::string_view name) const;

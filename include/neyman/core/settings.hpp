@@ -69,6 +69,9 @@ class Settings {
                      const std::vector<std::string>& choices);
   std::vector<double> numbers(std::string_view key, std::vector<double> fallback,
                               Limits limits = Limits::any());
+  /// The same of whole numbers, such as the widths of layers.
+  std::vector<std::size_t> whole_numbers(std::string_view key, std::vector<std::size_t> fallback,
+                                         Limits limits);
   std::vector<std::string> texts(std::string_view key, std::vector<std::string> fallback);
   /// Rows of equal length, for example a matrix.
   std::vector<std::vector<double>> rows(std::string_view key);

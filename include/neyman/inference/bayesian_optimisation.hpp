@@ -71,6 +71,24 @@ struct BayesianFit {
 BayesianFit maximise_bayesian(const std::function<double(std::span<const double>)>& function,
                               const ParameterSpace& box, const BayesianConfig& config = {});
 
+/// A Gaussian process in the place of the likelihood that it was fitted to, for its profiles and
+/// contours. The process must outlive it.
+class SurrogateLikelihood final : public Likelihood {
+ public:
+  SurrogateLikelihood(const GaussianProcess& surrogate, std::size_t events)
+      : surrogate_(surrogate), events_(events) {}
+
+  const ParameterSpace& parameters() const override { return surrogate_.box(); }
+  std::size_t events() const override { return events_; }
+  double operator()(std::span<const double> point, std::span<double> gradient = {}) const override {
+    return surrogate_.predict(point, gradient).mean;
+  }
+
+ private:
+  const GaussianProcess& surrogate_;
+  std::size_t events_;
+};
+
 /// The same for a log-likelihood: where absent, `top` is 15 and `tolerance` 0.05 units of ℓ.
 BayesianFit bayesian_fit(const Likelihood& likelihood, BayesianConfig config = {});
 
