@@ -91,14 +91,15 @@ Matrix grid_rows(const ParameterSpace& parameters, const std::vector<std::size_t
 std::vector<double> read_values(Settings& settings, std::string_view key,
                                 const ParameterSpace& parameters, Limits limits) {
   if (!settings.has(key)) return {};
+  const std::size_t before = settings.problems().size();
   if (settings.is_table(key)) {
     auto table = settings.table(key);
-    const std::size_t before = settings.problems().size();
     std::vector<double> out;
     for (const auto& parameter : parameters) out.push_back(table.number(parameter.name, limits));
     return settings.problems().size() == before ? out : std::vector<double>{};
   }
   auto out = settings.numbers(key, {}, limits);
+  if (settings.problems().size() > before) return {};
   if (out.size() != parameters.size()) {
     settings.problem(key, fmt::format("has {} values, but must have {}, one for each parameter",
                                       out.size(), parameters.size()));

@@ -339,6 +339,8 @@ TEST(Design, NamesProblemsOfAStudy) {
                        "design.points.beta is missing"));
   EXPECT_TRUE(contains(problem("design = {kind = \"normal\", sigma = [1, 0]}"),
                        "design.sigma[1] is 0, but must be positive"));
+  EXPECT_EQ(problem("design = {kind = \"normal\", sigma = [1, -1]}"),
+            "study.toml:1: design.sigma[1] is -1, but must be positive\n");
   EXPECT_TRUE(contains(problem("design = {kind = \"normal\", mean = [0, 99], sigma = [1, 1]}"),
                        "within 37 sigma of the range [0, 10] of beta"));
   EXPECT_TRUE(contains(problem("design = {kind = \"table\"}"), "either rows or a file"));
