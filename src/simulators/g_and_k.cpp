@@ -48,10 +48,8 @@ struct Shape {
     return skew(z) * (1.0 + 2.0 * k / (1.0 + 1.0 / (z * z))) + bend;
   }
 
-  double log_density(double x) const { return log_density_of(inverse(x)); }
-
-  /// At the x of a z.
-  double log_density_of(double z) const {
+  double log_density(double x) const {
+    const double z = inverse(x);
     if (std::isinf(z)) return -infinity;
     const double rise = slope(z);
     return -0.5 * z * z - 0.5 * std::log(2.0 * std::numbers::pi) - std::log(b) -
@@ -103,37 +101,57 @@ struct Shape {
   }
 };
 
-/// The z of many x of one shape. Nodes between which z(x) is interpolated give a start from which
-/// Newton's method needs two steps; where they do not settle, and in the tails, each x is solved
-/// on its own.
-class Inverse {
+/// log p of many x of one shape. Nodes between which z(x) is interpolated give a z so close to the
+/// right one that a step of Newton's method, and log p to first order in it, are exact to double
+/// precision; where they are not, and in the tails, each x is solved on its own.
+class ManyDensities {
  public:
-  explicit Inverse(const Shape& shape) : shape_(shape) {
+  explicit ManyDensities(const Shape& shape)
+      : shape_(shape), constant_(-0.5 * std::log(2.0 * std::numbers::pi) - std::log(shape.b)) {
     for (std::size_t j = 0; j < nodes; ++j) {
       z_[j] = most * (2.0 * static_cast<double>(j) / (nodes - 1) - 1.0);
-      x_[j] = shape.quantile(z_[j]);
-      rate_[j] = 1.0 / derivative(z_[j]);
+      const Local here = at(z_[j]);
+      x_[j] = here.x;
+      rate_[j] = 1.0 / here.x_slope;
     }
   }
 
   double operator()(double x) const {
-    if (!(x > x_.front() && x < x_.back())) return shape_.inverse(x);
+    if (!(x > x_.front() && x < x_.back())) return shape_.log_density(x);
     double z = start(x);
     for (int step = 0; step < 3; ++step) {
-      const double move = (shape_.quantile(z) - x) / derivative(z);
+      const Local here = at(z);
+      const double move = (here.x - x) / here.x_slope;
+      // What is left is of the order of the square.
+      if (std::abs(move) < 3e-8) return here.log_density - move * here.log_density_slope;
       z -= move;
-      // The next step would be of the order of the square of this one.
-      if (std::abs(move) < 1e-8 * (std::abs(z) + 1e-3)) return z;
     }
-    return shape_.inverse(x);
+    return shape_.log_density(x);
   }
 
  private:
-  static constexpr std::size_t nodes = 257;
+  static constexpr std::size_t nodes = 513;
   static constexpr double most = 6.0;  // |z| at the last nodes
 
-  double derivative(double z) const {
-    return shape_.b * std::exp(shape_.k * log_one_plus_square(z)) * shape_.slope(z);
+  /// x and log p at a z, with their derivatives by z.
+  struct Local {
+    double x, x_slope, log_density, log_density_slope;
+  };
+
+  /// As Shape does it, with few transcendental functions: |z| is at most `most`.
+  Local at(double z) const {
+    const auto& [a, b, g, k, c] = shape_;
+    const double square = 1.0 + z * z, log_square = std::log(square);
+    const double power = std::exp(k * log_square);
+    const double tanh = 1.0 - 2.0 / (std::exp(g * z) + 1.0);
+    const double skew = 1.0 + c * tanh, skew_slope = 0.5 * c * g * (1.0 - tanh * tanh);
+    const double part = 1.0 + 2.0 * k * z * z / square;
+    const double rise = skew * part + skew_slope * z;  // Q'(z) / (B (1 + z²)^k)
+    const double rise_slope =
+        skew_slope * (part + 1.0 - g * z * tanh) + skew * 4.0 * k * z / (square * square);
+    return {a + b * skew * power * z, b * power * rise,
+            constant_ - 0.5 * z * z - k * log_square - std::log(rise),
+            -z - 2.0 * k * z / square - rise_slope / rise};
   }
 
   /// Cubic Hermite interpolation.
@@ -146,6 +164,7 @@ class Inverse {
   }
 
   const Shape& shape_;
+  double constant_;
   std::array<double, nodes> z_{}, x_{}, rate_{};
 };
 
@@ -221,8 +240,8 @@ void GAndK::log_density(std::span<const double> point, MatrixView x, std::span<d
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = shape.log_density(x(i, 0));
     return;
   }
-  const Inverse inverse(shape);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = shape.log_density_of(inverse(x(i, 0)));
+  const ManyDensities densities(shape);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = densities(x(i, 0));
 }
 
 double GAndK::cdf(std::span<const double> point, double x) const {
