@@ -16,15 +16,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the examples are: beside the installed program, or in the source tree.
-fs::path examples_folder() {
+/// A part of the installation: beside the installed program, or in the source tree.
+fs::path installed(const char* place, const char* source, const char* part) {
   std::error_code ignored;
   const auto program = fs::read_symlink("/proc/self/exe", ignored);
-  for (const auto& folder : {program.parent_path().parent_path() / NEYMAN_EXAMPLES_INSTALLED,
-                             fs::path(NEYMAN_EXAMPLES_SOURCE)})
-    if (fs::is_directory(folder, ignored)) return folder;
-  throw FileError(fmt::format("{}: the examples are not there; install neyman again",
-                              NEYMAN_EXAMPLES_INSTALLED));
+  for (const auto& found :
+       {program.parent_path().parent_path() / place / part, fs::path(source) / part})
+    if (fs::exists(found, ignored)) return found;
+  throw FileError(
+      fmt::format("{}: is not there; install neyman again", (fs::path(place) / part).string()));
+}
+
+fs::path examples_folder() {
+  return installed(NEYMAN_EXAMPLES_INSTALLED, NEYMAN_EXAMPLES_SOURCE, "");
 }
 
 /// 01_mixture is called "mixture".
@@ -59,8 +63,16 @@ int copy_example(const std::string& name, std::string target) {
     fs::create_directories(partial);
     for (const auto& entry : fs::directory_iterator(folder))
       if (entry.is_regular_file()) fs::copy_file(entry.path(), partial / entry.path().filename());
+    // What is compiled against neyman's C interface brings its header along.
+    const bool compiled = fs::exists(partial / "Makefile");
+    if (compiled) {
+      fs::create_directories(partial / "neyman");
+      fs::copy_file(installed(NEYMAN_HEADERS_INSTALLED, NEYMAN_HEADERS_SOURCE, "neyman/plugin.h"),
+                    partial / "neyman" / "plugin.h");
+    }
     fs::rename(partial, target);
-    fmt::print("{0} is ready. Edit {0}/study.toml, then:\n\n  neyman run {0}/study.toml\n", target);
+    fmt::print("{0} is ready. Edit {0}/study.toml, then:\n\n{1}  neyman run {0}/study.toml\n",
+               target, compiled ? fmt::format("  make -C {}\n", target) : "");
     return success;
   }
   throw ArgumentError("example: " + unknown_name(name, "an example", names));

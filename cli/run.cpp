@@ -12,6 +12,7 @@
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/summary.hpp"
 #include "neyman/reports/terminal.hpp"
+#include "neyman/simulators/command.hpp"
 #include "output_folder.hpp"
 #include "terminal.hpp"
 
@@ -35,6 +36,7 @@ int run_study(const RunArguments& arguments) {
   const std::string out = arguments.out.value_or(
       (std::filesystem::path(study.folder) / "out").lexically_normal().string());
   prepare_output_folder(out);
+  set_cache_folder(*study.simulator, out + "/cache");
 
   const double start = seconds_now();
   std::optional<Run> done;

@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/progress.hpp"
@@ -54,6 +57,33 @@ void parallel_blocks(std::size_t count, std::size_t block_size,
   // Where a loop around this one has failed elsewhere, this one is cut short without an exception
   // of its own, and what it was to fill is not whole. The first exception is the one that is told.
   if (context.is_group_execution_cancelled()) throw Interrupted();
+}
+
+void waiting_blocks(std::size_t count, std::size_t block_size, std::size_t at_once,
+                    const std::function<void(Block)>& work) {
+  if (count == 0 || block_size == 0) return;
+  const std::size_t blocks = (count + block_size - 1) / block_size;
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> failed{false};
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto run = [&] {
+    for (std::size_t i = next++; i < blocks && !failed; i = next++) {
+      try {
+        check_stop();
+        work({i, i * block_size, std::min(count, (i + 1) * block_size)});
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!first) first = std::current_exception();
+        failed = true;
+      }
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (std::size_t t = 1; t < std::min(at_once, blocks); ++t) helpers.emplace_back(run);
+  run();
+  for (auto& helper : helpers) helper.join();
+  if (first) std::rethrow_exception(first);
 }
 
 double sum_blocks(std::size_t count, const std::function<double(Block)>& block_sum,

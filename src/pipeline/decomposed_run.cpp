@@ -26,6 +26,11 @@ std::vector<FoldedSample> simulate_components(const Study& study,
   const std::size_t count = mixture.components().size();
   std::vector<FoldedSample> samples;
   for (std::size_t c = 0; c < count; ++c) {
+    if (const auto* stored = mixture.components()[c]->stored()) {
+      samples.emplace_back(*stored, study.learning, c);
+      results.budget["simulated"] += stored->size();
+      continue;
+    }
     // What does not divide evenly goes to the first components.
     const std::size_t events =
         study.training_samples / count + (c < study.training_samples % count ? 1 : 0);
@@ -34,6 +39,7 @@ std::vector<FoldedSample> simulate_components(const Study& study,
     samples.emplace_back(make_samples(std::move(x), names), study.learning, c);
     results.budget["simulated"] += events;
   }
+  note_simulator(study, results);
   return samples;
 }
 

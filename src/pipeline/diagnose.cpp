@@ -10,21 +10,31 @@
 #include "neyman/core/random.hpp"
 #include "neyman/diagnostics/ratio_diagnostics.hpp"
 #include "neyman/diagnostics/repetition.hpp"
+#include "neyman/simulators/files.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman {
 
 std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
-                                 const std::vector<double>& numerator,
-                                 const std::vector<double>& denominator) {
+                                 const std::vector<double>& wanted_numerator,
+                                 const std::vector<double>& wanted_denominator) {
   const auto& config = study.diagnostics;
-  const auto draw = [&](const std::vector<double>& point, std::uint64_t stream) {
+  auto numerator = wanted_numerator, denominator = wanted_denominator;
+  // Of files, the events that were kept for this, at the nearest θ that has some.
+  const auto* files = dynamic_cast<const Files*>(study.simulator.get());
+  const auto draw = [&](std::vector<double>& point, std::uint64_t stream) {
+    if (files != nullptr) {
+      auto kept = files->held_out_near(point);
+      if (kept.size() > 0) point.assign(kept.theta.row(0).begin(), kept.theta.row(0).end());
+      return kept;
+    }
     return pipeline::make_samples(sample(*study.simulator, point, config.events,
                                          derive_seed(config.seed, "events", stream), "diagnostics"),
                                   default_feature_names(study.simulator->dimension()));
   };
   if (config.which.empty()) return {};
   const auto x0 = draw(numerator, 0), x1 = draw(denominator, 1);
+  if (numerator == denominator || x0.size() == 0 || x1.size() == 0) return {};
   const auto r0 = ratio.log_ratios(x0.x, numerator, denominator);
   const auto r1 = ratio.log_ratios(x1.x, numerator, denominator);
   auto events = ratio_events(x0, x1, r0.values(), r1.values());
@@ -91,8 +101,20 @@ void diagnose_ratio(const Study& study, const Ratio& ratio, Results& results,
       return;
     }
   }
-  auto found = diagnose(study, ratio, *at, denominator);
-  results.budget["diagnostics"] = 2 * study.diagnostics.events;
+  std::vector<Diagnostic> found;
+  try {
+    if (can_simulate(*study.simulator) || study.simulator->stored() != nullptr)
+      found = diagnose(study, ratio, *at, denominator);
+  } catch (const SimulatorError& error) {
+    results.warnings.push_back(
+        fmt::format("the ratio was not checked: the simulator failed: {}", error.what()));
+    return;
+  }
+  if (found.empty())
+    results.warnings.push_back(
+        "the ratio was not checked: that needs a simulator, or files with a thousand events at "
+        "each of two θ, near the estimate and diagnostics.against");
+  if (can_simulate(*study.simulator)) results.budget["diagnostics"] = 2 * study.diagnostics.events;
   results.diagnostics.insert(results.diagnostics.end(), found.begin(), found.end());
 }
 

@@ -30,11 +30,16 @@ std::shared_ptr<const ParameterizedRatio> learn(const Study& study, Results& res
     results.calibration =
         fmt::format("{} across θ", names[static_cast<int>(learned.classifier.calibration)]);
     Progress progress("train", learned.classifier.folds);
+    const auto* stored = study.simulator->stored();
     auto ratio = timed(results, "train", [&] {
+      if (stored != nullptr)
+        return std::make_shared<ParameterizedClassifierRatio>(
+            *stored, Samples{}, *learned.design, learned.classifier, nullptr, &progress);
       return std::make_shared<ParameterizedClassifierRatio>(study.simulator, *learned.design,
                                                             learned.classifier, &progress);
     });
-    results.budget["simulated"] += ratio->simulated();
+    results.budget["simulated"] += stored != nullptr ? stored->size() : ratio->simulated();
+    note_simulator(study, results);
     return ratio;
   }
   results.ratio = results.classifier = "separable";
@@ -44,9 +49,13 @@ std::shared_ptr<const ParameterizedRatio> learn(const Study& study, Results& res
                     derive_seed(study.seed, "training"), "training");
   });
   results.budget["simulated"] += events.size();
+  note_simulator(study, results);
+  // Where several events have one θ, the θ that there are count, not the ones that could be.
+  const bool repeated = study.simulator->stored() != nullptr || study.simulator->runs().events > 1;
+  const Design design = repeated ? empirical_design(events, study.parameters) : *learned.design;
   Progress progress("train", 2 * learned.network.folds);
   auto ratio = timed(results, "train", [&] {
-    return std::make_shared<SeparableRatio>(events, *learned.design, learned.network, &progress);
+    return std::make_shared<SeparableRatio>(events, design, learned.network, &progress);
   });
   if (ratio->resolution() < 5.0)
     results.warnings.push_back(fmt::format(

@@ -7,7 +7,9 @@
 namespace neyman {
 
 Run run(const Study& study) {
-  return study.mixture ? pipeline::run_decomposed(study) : pipeline::run_parameterized(study);
+  auto done = study.mixture ? pipeline::run_decomposed(study) : pipeline::run_parameterized(study);
+  pipeline::note_simulator(study, done.results);
+  return done;
 }
 
 Results fit_data(const Model& model, const Samples& data, const std::string& source) {

@@ -7,6 +7,7 @@
 
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/simulators/command.hpp"
 
 namespace neyman::pipeline {
 
@@ -52,9 +53,11 @@ Samples read_or_simulate(const Study& study, Results& results) {
   std::vector<double> truth;
   for (const auto& parameter : study.parameters) truth.push_back(*parameter.truth);
   results.data_source = "simulated at the truth";
+  auto names = study.simulator->feature_names();
+  if (names.empty()) names = default_feature_names(study.simulator->dimension());
   return make_samples(
       sample(*study.simulator, truth, study.data.events, derive_seed(study.seed, "data"), "data"),
-      default_feature_names(study.simulator->dimension()));
+      names);
 }
 
 }  // namespace
@@ -65,6 +68,13 @@ Samples load_data(const Study& study, Results& results) {
   results.events = data.size();
   results.data = data.x;
   return data;
+}
+
+void note_simulator(const Study& study, Results& results) {
+  auto tally = take_tally(*study.simulator);
+  for (auto& warning : tally.warnings(study.parameters))
+    results.warnings.push_back(std::move(warning));
+  results.simulator_log.insert(results.simulator_log.end(), tally.log.begin(), tally.log.end());
 }
 
 Model start_model(const Study& study, const Results& results) {

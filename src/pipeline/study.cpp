@@ -20,6 +20,14 @@ namespace {
 /// What depends on θ gives other events from the same random numbers.
 bool depends_on(const Distribution& distribution, const ParameterSpace& parameters,
                 std::optional<std::size_t> only = {}) {
+  bool known = true;  // without drawing events
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (only && *only != p) continue;
+    const auto own = distribution.depends_on(p);
+    if (own.value_or(false)) return true;
+    known &= own.has_value();
+  }
+  if (known) return false;
   std::vector<double> low, high;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const double range = parameters[p].high - parameters[p].low;
@@ -34,7 +42,7 @@ bool depends_on(const Distribution& distribution, const ParameterSpace& paramete
   };
   try {
     return !(draw(low) == draw(high));
-  } catch (const ArgumentError&) {
+  } catch (const Error&) {
     return true;  // it can be made at some points and not at others
   }
 }
@@ -64,6 +72,7 @@ class StudyReader {
     read_compare();
     read_coverage();
     read_diagnostics();
+    if (study_.simulator && !can_simulate(*study_.simulator)) refuse_simulation();
     auto report = settings_.table("report");
     study_.title = report.text("title", study_.name);
     study_.figures = report.flag("figures", true);
@@ -144,8 +153,14 @@ class StudyReader {
     for (std::size_t p = 0; p < study_.parameters.size(); ++p)
       if (!depends_on(*distribution, study_.parameters, p))
         table.problem("", fmt::format("does not depend on parameter '{}', but must: what it does "
-                                      "not depend on cannot be fitted",
-                                      study_.parameters[p].name));
+                                      "not depend on cannot be fitted{}",
+                                      study_.parameters[p].name,
+                                      distribution->stored() != nullptr
+                                          ? " (the files need a column with several values of it)"
+                                      : distribution->kind() == "command"
+                                          ? fmt::format("; write {{{}}} into the command",
+                                                        study_.parameters[p].name)
+                                          : ""));
     study_.simulator = distribution;
     // Where θ are shares of components, ratios between the components serve every θ.
     auto mixture = std::dynamic_pointer_cast<const Mixture>(distribution);
@@ -159,6 +174,37 @@ class StudyReader {
     auto parameters = settings_.table("parameters");
     for (const auto& parameter : study_.parameters)
       refuse_in_mixture(parameters.table(parameter.name), "constraint");
+  }
+
+  /// What files of events cannot give.
+  void refuse_simulation() {
+    const auto refuse = [](Settings table, const std::string& key, const char* what) {
+      if (table.has(key))
+        table.problem(key, fmt::format("needs {}, but the simulator has only files of events; "
+                                       "remove this key, or use a simulator of kind \"command\" or "
+                                       "\"plugin\"",
+                                       what));
+    };
+    for (const char* key : {"ensemble", "coverage", "compare"})
+      refuse(settings_, key, "simulated datasets");
+    auto inference = settings_.table("inference");
+    refuse(inference, "test", "simulated datasets");
+    for (auto& entry : inference.tables("hypotheses"))
+      if (entry.integer("datasets", 0) > 0) refuse(entry, "datasets", "simulated datasets");
+    auto training = settings_.table("training");
+    for (const char* key : {"samples", "design", "fresh"})
+      refuse(training, key, "events to be simulated for the training");
+    auto calibration = settings_.table("calibration");
+    if (calibration.is_text("across"))
+      if (const auto across = calibration.text("across", "");
+          across == "on-demand" || across == "interpolate")
+        refuse(calibration, "across", "events simulated at further θ");
+    auto data = settings_.table("data");
+    refuse(data, "events", "simulated data");
+    if (!study_.data.file && !data.has("file"))
+      data.problem("file",
+                   "is missing, but must name the observed events: the simulator has only files of "
+                   "events, and the data cannot be simulated");
   }
 
   /// What belongs to one of the two kinds of studies, where it is not known which this is.
@@ -229,11 +275,22 @@ class StudyReader {
         study_.parameterized.classifier.folds = folds;
     if (!study_.simulator) return skip(table, {"design", "fresh"});
     std::size_t least = 100 * folds;
+    if (!can_simulate(*study_.simulator)) study_.training_samples = stored_events();
     if (mixture) {
       least = 10 * folds * study_.mixture->components().size();
+    } else if (const auto* stored = study_.simulator->stored()) {
+      skip(table, {"samples", "design", "fresh"});
+      if (!stored->theta.empty())
+        study_.parameterized.design =
+            std::make_shared<const Design>(empirical_design(*stored, study_.parameters));
+      if (!stored->theta.empty() && study_.parameterized.design->single())
+        settings_.problem("simulator", "has events at one θ, but must have several θ");
     } else {
+      // With few θ, many events each, evenly spread ones leave fewer gaps.
+      const bool spread = !table.has("design") && study_.simulator->runs().events > 1;
       study_.parameterized.design = std::make_shared<const Design>(
-          Design::from(table, "design", study_.parameters, study_.folder));
+          spread ? Design(study_.parameters, {.kind = Design::Kind::sobol})
+                 : Design::from(table, "design", study_.parameters, study_.folder));
       check_design(table);
       study_.parameterized.classifier.fresh = table.flag("fresh", false);
     }
@@ -245,6 +302,15 @@ class StudyReader {
     study_.parameterized.classifier.samples = study_.training_samples;
   }
 
+  /// The events that files hold.
+  std::size_t stored_events() const {
+    if (const auto* stored = study_.simulator->stored()) return stored->size();
+    std::size_t sum = 0;
+    for (const auto& part : study_.simulator->parts())
+      if (const auto* stored = part->stored()) sum += stored->size();
+    return sum;
+  }
+
   /// A run should not stop at a θ of the design that the simulator does not allow.
   void check_design(Settings table) {
     const auto& design = *study_.parameterized.design;
@@ -252,12 +318,18 @@ class StudyReader {
       table.problem("design", "is one point, but must be several θ: one model is learned for all");
       return;
     }
+    // A simulator that is slow to start was tried once when it was made.
+    if (study_.simulator->runs().at_once > 0) return;
     constexpr std::size_t trials = 256;
     try {
       simulate(*study_.simulator, study_.parameters, design, trials, study_.seed, "check");
     } catch (const ArgumentError& error) {
       settings_.problem("simulator",
                         "cannot be used in all of the parameters' ranges: " + error.reason());
+    } catch (const SimulatorError& error) {
+      settings_.problem("simulator", fmt::format("cannot be used in all of the parameters' ranges: "
+                                                 "{}",
+                                                 error.what()));
     }
   }
 
@@ -315,7 +387,8 @@ class StudyReader {
     auto& config = learned.classifier;
     config.classifier = classifier(table);
     config.reference = study_.reference;
-    config.denominator = study_.reference.empty()
+    // With files there are no events of one point: the average over their θ is the denominator.
+    config.denominator = study_.reference.empty() || study_.simulator->stored() != nullptr
                              ? ParameterizedClassifierRatio::Denominator::marginal
                              : ParameterizedClassifierRatio::Denominator::point;
     using Across = ParameterizedClassifierRatio::Across;
@@ -358,6 +431,7 @@ class StudyReader {
                                   ? OnInvalid::drop
                                   : OnInvalid::refuse;
     if (settings_.problems().size() > before) return;
+    if (!data.file && study_.simulator && !can_simulate(*study_.simulator)) return;
     if (!data.file) {
       auto parameters = settings_.table("parameters");
       for (const auto& parameter : study_.parameters)
@@ -380,8 +454,19 @@ class StudyReader {
   }
 
   void check_columns(Settings table) {
-    const auto& options = study_.data.options;
+    auto& options = study_.data.options;
     const auto columns = file_columns(*study_.data.file, options);
+    if (options.features.empty() && study_.simulator) {
+      // A simulator that names its features finds them by name.
+      const auto names = study_.simulator->feature_names();
+      const auto there = [&](const std::string& name) {
+        return std::find(columns.begin(), columns.end(), name) != columns.end();
+      };
+      if (!names.empty() && std::all_of(names.begin(), names.end(), there)) {
+        options.features = names;
+        return;
+      }
+    }
     const auto check_column = [&](const std::string& key, const std::string& name) {
       if (std::find(columns.begin(), columns.end(), name) == columns.end())
         table.problem(key, fmt::format("is \"{}\", but the columns of {} are {}", name,

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/random/sobol.hpp>
 #include <cmath>
@@ -18,6 +19,7 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/core/progress.hpp"
 #include "neyman/data/reader.hpp"
 #include "simulators/reading.hpp"
 
@@ -433,15 +435,140 @@ Design::Design(const Archive& archive, ParameterSpace parameters)
         return config;
       }()) {}
 
+namespace {
+
+/// The place of θ on a Morton curve over the ranks of each parameter's values: neighbours on it are
+/// neighbours in θ.
+std::vector<std::size_t> along_curve(const Matrix& theta) {
+  const std::size_t n = theta.rows(), d = theta.cols();
+  const std::size_t bits = std::min<std::size_t>(20, 62 / std::max<std::size_t>(d, 1));
+  std::vector<std::uint64_t> place(n, 0);
+  std::vector<std::size_t> order(n);
+  for (std::size_t p = 0; p < std::min<std::size_t>(d, 62); ++p) {
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return theta(a, p) < theta(b, p); });
+    std::size_t rank = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i > 0 && theta(order[i], p) > theta(order[i - 1], p)) rank = i;
+      const auto cell = static_cast<std::uint64_t>(static_cast<double>(rank) /
+                                                   static_cast<double>(n) * std::pow(2.0, bits));
+      for (std::size_t b = 0; b < bits; ++b) place[order[i]] |= (cell >> b & 1U) << (b * d + p);
+    }
+  }
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return place[a] != place[b]
+               ? place[a] < place[b]
+               : std::lexicographical_compare(theta.row(a).begin(), theta.row(a).end(),
+                                              theta.row(b).begin(), theta.row(b).end());
+  });
+  return order;
+}
+
+/// Runs of several events at one θ each.
+Samples simulate_runs(const Distribution& distribution, const Design& design, std::size_t n,
+                      std::uint64_t seed, std::string_view purpose) {
+  const auto runs = distribution.runs();
+  const std::size_t d = distribution.dimension(), count = (n + runs.events - 1) / runs.events;
+  // What does not divide evenly is spread over the runs, so that no θ counts for less.
+  const auto begin = [&](std::size_t run) { return run * (n / count) + std::min(run, n % count); };
+  const Matrix points = design.draw(count, seed, fmt::format("{}/theta", purpose));
+  const auto most = static_cast<std::size_t>(runs.tolerate * static_cast<double>(count));
+  std::vector<Matrix> drawn(count);
+  std::atomic<std::size_t> failed{0};
+  Progress progress("simulate", count);
+  const auto draw = [&](Block block) {
+    const std::size_t run = block.index;
+    RandomStream random(seed, purpose, run);
+    Matrix x(begin(run + 1) - begin(run), d);
+    try {
+      distribution.sample(points.row(run), random, x);
+      drawn[run] = std::move(x);
+    } catch (const SimulatorError& error) {
+      if (++failed > most || count == 1)
+        throw SimulatorError(fmt::format(
+            "{}\n{} of {} runs of the simulator failed, and {} are tolerated; make the simulator "
+            "work at this θ, narrow the ranges of the parameters, or raise simulator.tolerate "
+            "(the share of runs that may fail, now {})",
+            error.what(), failed.load(), count, most, runs.tolerate));
+    }
+    progress.advance();
+  };
+  if (runs.at_once > 0)
+    waiting_blocks(count, 1, runs.at_once, draw);
+  else
+    parallel_blocks(count, 1, draw);
+  if (failed == count)
+    throw SimulatorError(fmt::format("all {} runs of the simulator failed", count));
+  Samples out;
+  std::vector<std::size_t> run_of;
+  out.x = Matrix(0, d);
+  for (std::size_t r = 0; r < count; ++r) {
+    run_of.insert(run_of.end(), drawn[r].rows(), r);
+    if (drawn[r].rows() > 0) out.x.append(drawn[r]);
+  }
+  out.theta = points.take(run_of);
+  return out;
+}
+
+}  // namespace
+
+Design empirical_design(const Samples& events, const ParameterSpace& parameters) {
+  constexpr std::size_t most_rows = 200'000;
+  constexpr double same_weight = 0.02;  // up to which θ count as equally often simulated
+  check_same_size("empirical_design", "θ of the events", events.theta.rows(), events.size(),
+                  "one for each event");
+  check_at_least("empirical_design", "number of events", events.size(), 1);
+  const auto order = along_curve(events.theta);
+  const auto table = [&](const std::vector<std::size_t>& chosen) {
+    return Design(parameters, {.kind = Design::Kind::table, .rows = events.theta.take(chosen)});
+  };
+  // Each θ once, where all have the same weight: few θ then make an integral that is exact.
+  std::vector<std::size_t> distinct;
+  std::vector<double> weights;
+  for (const std::size_t i : order) {
+    const auto same = [&](std::size_t j) {
+      return std::equal(events.theta.row(i).begin(), events.theta.row(i).end(),
+                        events.theta.row(j).begin());
+    };
+    if (distinct.empty() || !same(distinct.back())) {
+      distinct.push_back(i);
+      weights.push_back(0.0);
+    }
+    weights.back() += events.weight(i);
+  }
+  const auto [least, largest] = std::minmax_element(weights.begin(), weights.end());
+  if (*largest - *least <= same_weight * *largest && distinct.size() <= most_rows)
+    return table(distinct);
+  // Rows at equal steps of the weights' sum.
+  const std::size_t rows = std::min(events.size(), most_rows);
+  const double step = events.total_weight() / static_cast<double>(rows);
+  std::vector<std::size_t> chosen;
+  double sum = 0.0;
+  for (const std::size_t i : order) {
+    sum += events.weight(i);
+    while (chosen.size() < rows && sum > (static_cast<double>(chosen.size()) + 0.5) * step)
+      chosen.push_back(i);
+  }
+  while (chosen.size() < rows) chosen.push_back(order.back());
+  return table(chosen);
+}
+
 Samples simulate(const Distribution& distribution, const ParameterSpace& parameters,
                  const Design& design, std::size_t n, std::uint64_t seed,
                  std::string_view purpose) {
   if (design.parameters() != parameters)
     throw ArgumentError("simulate: design is of other parameters, but must be of the given ones");
-  Samples out;
+  if (const auto* stored = distribution.stored()) return *stored;
   const std::size_t d = distribution.dimension();
-  out.feature_names = default_feature_names(d);
+  const bool in_runs = distribution.runs().events > 1;
+  Samples out;
+  if (in_runs) out = simulate_runs(distribution, design, n, seed, purpose);
+  out.feature_names = distribution.feature_names();
+  if (out.feature_names.empty()) out.feature_names = default_feature_names(d);
   out.parameter_names = parameters.names();
+  if (in_runs) return out;
   out.theta = design.draw(n, seed, fmt::format("{}/theta", purpose));
   out.x = Matrix(n, d);
   parallel_blocks(n, draw_block, [&](Block block) {

@@ -40,6 +40,23 @@ void Distribution::sample_each(MatrixView points, RandomStream& random, Matrix& 
   }
 }
 
+Distribution::Runs Distribution::runs() const {
+  Runs out;
+  for (const auto& part : parts()) {
+    const Runs own = part->runs();
+    out.events = std::max(out.events, own.events);
+    out.at_once = std::max(out.at_once, own.at_once);
+    out.tolerate = std::max(out.tolerate, own.tolerate);
+  }
+  return out;
+}
+
+std::optional<bool> Distribution::depends_on(std::size_t parameter) const {
+  for (const auto& part : parts())
+    if (part->depends_on(parameter).value_or(false)) return true;
+  return std::nullopt;
+}
+
 void Distribution::log_density(std::span<const double>, MatrixView, std::span<double>) const {
   fail_unknown(*this, "density");
 }
@@ -54,12 +71,24 @@ void sample_into(const Distribution& distribution, std::span<const double> point
                  std::uint64_t seed, std::string_view purpose, Matrix& out) {
   const std::size_t d = distribution.dimension();
   check_same_size("sample_into", "a row of out", out.cols(), d, "the dimension");
-  parallel_blocks(out.rows(), sample_block, [&](Block block) {
+  const auto draw = [&](Block block) {
     RandomStream random(seed, purpose, block.index);
     Matrix drawn(block.size(), d);
     distribution.sample(point, random, drawn);
     std::copy(drawn.values().begin(), drawn.values().end(), out.data() + block.begin * d);
-  });
+  };
+  const auto runs = distribution.runs();
+  if (runs.at_once > 0)
+    waiting_blocks(out.rows(), runs.events, runs.at_once, draw);
+  else
+    parallel_blocks(out.rows(), std::max(sample_block, runs.events), draw);
+}
+
+bool can_simulate(const Distribution& distribution) {
+  if (distribution.stored() != nullptr) return false;
+  const auto parts = distribution.parts();
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const DistributionPtr& part) { return can_simulate(*part); });
 }
 
 Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,

@@ -3,9 +3,11 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/simulators/command.hpp"
 #include "neyman/simulators/distribution.hpp"
 #include "neyman/simulators/empirical.hpp"
 #include "neyman/simulators/exponential.hpp"
+#include "neyman/simulators/files.hpp"
 #include "neyman/simulators/g_and_k.hpp"
 #include "neyman/simulators/histogram.hpp"
 #include "neyman/simulators/join.hpp"
@@ -14,6 +16,7 @@
 #include "neyman/simulators/mixture.hpp"
 #include "neyman/simulators/multivariate_normal.hpp"
 #include "neyman/simulators/normal.hpp"
+#include "neyman/simulators/plugin.hpp"
 #include "neyman/simulators/ricker.hpp"
 #include "neyman/simulators/uniform.hpp"
 
@@ -41,6 +44,9 @@ constexpr Entry entries[] = {
     {"empirical", Empirical::make},
     {"g-and-k", GAndK::make},
     {"ricker", Ricker::make},
+    {"command", Command::make},
+    {"plugin", Plugin::make},
+    {"files", Files::make},
 };
 
 }  // namespace

@@ -68,6 +68,18 @@ Mixture::Mixture(std::vector<DistributionPtr> components, std::vector<Expression
   if (weights_.uses().empty()) weights_({});
 }
 
+std::optional<bool> Mixture::depends_on(std::size_t parameter) const {
+  const auto used = weights_.uses();
+  if (std::find(used.begin(), used.end(), parameter) != used.end()) return true;
+  bool known = true;
+  for (const auto& component : components_) {
+    const auto own = component->depends_on(parameter);
+    if (own.value_or(false)) return true;
+    known &= own.has_value();
+  }
+  return known ? std::optional(false) : std::nullopt;
+}
+
 DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameters,
                               const std::string& folder) {
   std::vector<DistributionPtr> components;

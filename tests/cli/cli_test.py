@@ -285,7 +285,9 @@ class Commands(Folder):
 
 class Examples(Folder):
     def test_every_example_study_passes(self):
-        studies = sorted(EXAMPLES.glob("*/*.toml"))
+        # Those that are compiled first are in simulators_test.py.
+        studies = [study for study in sorted(EXAMPLES.glob("*/*.toml"))
+                   if study.parent.name != "05_plugin" and study.name != "compiled.toml"]
         self.assertGreaterEqual(len(studies), 2)
         for study in studies:
             done = neyman("check", study)
@@ -294,7 +296,8 @@ class Examples(Folder):
     def test_copy(self):
         listed = neyman("example")
         self.assertEqual(listed.returncode, 0)
-        self.assertEqual(listed.stdout.split(), ["mixture", "multidimensional", "nuisance"])
+        self.assertEqual(listed.stdout.split(), ["mixture", "multidimensional", "nuisance", "command",
+                                                 "plugin", "files"])
         done = neyman("example", "mixture", "mine", cwd=self.folder)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("neyman run mine/study.toml", done.stdout)

@@ -3,11 +3,13 @@
 
 #include "neyman/core/parallel.hpp"
 #include "neyman/data/settings_file.hpp"
+#include "neyman/simulators/command.hpp"
 #include "neyman/simulators/empirical.hpp"
 #include "neyman/simulators/g_and_k.hpp"
 #include "neyman/simulators/histogram.hpp"
 #include "neyman/simulators/kde.hpp"
 #include "neyman/simulators/multivariate_normal.hpp"
+#include "neyman/simulators/plugin.hpp"
 #include "neyman/simulators/ricker.hpp"
 #include "neyman/simulators/uniform.hpp"
 #include "simulators/examples.hpp"
@@ -122,6 +124,18 @@ observations = 12
 burn_in = 5)",
                    std::make_shared<Ricker>(Expression("3 + alpha", space), 10.0,
                                             Expression("gamma", space), Ricker::Config{12, 5})};
+  const std::string library = std::string(NEYMAN_TEST_PLUGINS) + "/GOOD.so";
+  all["plugin"] = {"kind = \"plugin\"\nlibrary = \"" + library + "\"",
+                   std::make_shared<Plugin>(Plugin::Config{library}, space)};
+  Command::Config command;
+  command.command = {"./simulate", "csv", "{alpha}", "{gamma}", "{n}", "{seed}", "{output}"};
+  command.folder = NEYMAN_TEST_PLUGINS;
+  command.events_per_run = 5000;
+  all["command"] = {"kind = \"command\"\nevents_per_run = 5000\ncommand = [\"" +
+                        std::string(NEYMAN_TEST_PLUGINS) +
+                        "/simulate\", \"csv\", \"{alpha}\", \"{gamma}\", \"{n}\", \"{seed}\", "
+                        "\"{output}\"]",
+                    std::make_shared<Command>(command, space)};
   return all;
 }
 
@@ -265,7 +279,14 @@ TEST_P(EveryDistribution, IsTheSameFromTomlAndFromCpp) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(List, EveryDistribution, testing::ValuesIn(distribution_kinds()),
+/// Files cannot be sampled: files_test.cpp has what they can.
+std::vector<std::string> kinds_that_sample() {
+  auto out = distribution_kinds();
+  std::erase(out, "files");
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(List, EveryDistribution, testing::ValuesIn(kinds_that_sample()),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

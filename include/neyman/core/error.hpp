@@ -30,6 +30,12 @@ class FileError : public Error {
   using Error::Error;
 };
 
+/// A simulator that is not part of the library failed; the message names θ and the reason.
+class SimulatorError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The work was asked to stop (see `request_stop` in progress.hpp).
 class Interrupted : public Error {
  public:

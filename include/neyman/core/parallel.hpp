@@ -27,6 +27,11 @@ struct Block {
 void parallel_blocks(std::size_t count, std::size_t block_size,
                      const std::function<void(Block)>& work);
 
+/// The same for work that waits, for other programs for instance: `at_once` threads of its own,
+/// whatever the number of threads that the library uses.
+void waiting_blocks(std::size_t count, std::size_t block_size, std::size_t at_once,
+                    const std::function<void(Block)>& work);
+
 /// The same with one item a block: for few, large tasks.
 inline void parallel_tasks(std::size_t count, const std::function<void(std::size_t)>& work) {
   parallel_blocks(count, 1, [&](Block block) { work(block.index); });

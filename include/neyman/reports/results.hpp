@@ -103,6 +103,7 @@ struct Results {
   std::vector<std::pair<std::string, double>> timing;  ///< seconds, by stage
   std::size_t threads = 1;
   std::vector<std::string> warnings;
+  std::vector<std::string> simulator_log;  ///< what failed runs of the simulator wrote
 };
 
 }  // namespace neyman

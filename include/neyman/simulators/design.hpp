@@ -107,9 +107,22 @@ class Design {
   std::shared_ptr<Lattices> lattices_;  // generators found so far
 };
 
+/// The design that events were really simulated at: their θ, each as often as its events weigh.
+/// Integrals over it are means over the θ of the events, so that few θ, or θ that are missing
+/// because their simulation failed, bias nothing. The rows follow a space-filling curve, which
+/// makes each of `nodes` equal parts of them a neighbourhood.
+/// @throw ArgumentError where the events have no θ or one outside the ranges.
+Design empirical_design(const Samples& events, const ParameterSpace& parameters);
+
 /// n events, each at its own θ from the design, with θ filled in: in parallel blocks, the same
 /// bits for any number of threads.
+///
+/// Of a simulator that draws in runs (Distribution::runs), the events of one run have one θ: n/k
+/// θ, rounded up, are drawn from the design, with k events each, or so few less that all have the
+/// same number. Runs that fail are left out, up to the share that the simulator tolerates.
+/// Of a simulator that holds events alone (Distribution::stored) all of them, whatever n is.
 /// @throw ArgumentError where the simulator is not defined at a θ of the design, which is named.
+/// @throw SimulatorError where more runs fail than are tolerated, or all.
 Samples simulate(const Distribution& distribution, const ParameterSpace& parameters,
                  const Design& design, std::size_t n, std::uint64_t seed, std::string_view purpose);
 

@@ -17,6 +17,8 @@
 
 namespace neyman {
 
+struct Samples;
+
 class Distribution;
 /// Distributions are immutable, so parts of a composition are shared.
 using DistributionPtr = std::shared_ptr<const Distribution>;
@@ -45,6 +47,27 @@ class Distribution {
   ///   `sample`.
   virtual void sample_each(MatrixView points, RandomStream& random, Matrix& out) const;
 
+  /// Names of the features, where the simulator has them; else empty.
+  virtual std::vector<std::string> feature_names() const { return {}; }
+  /// What a composition is made of.
+  virtual std::vector<DistributionPtr> parts() const { return {}; }
+
+  /// How many events are best asked for. Where starting the simulator costs more than an event,
+  /// training events are drawn in runs of several at one θ.
+  struct Runs {
+    std::size_t events = 1;   ///< of a run, all at one θ; 1: each event may have a θ of its own
+    std::size_t at_once = 0;  ///< runs that wait for another program; 0: none, threads do the work
+    double tolerate = 0.0;    ///< the share of runs that may fail, to be left out
+  };
+  /// By default the largest of the parts.
+  virtual Runs runs() const;
+  /// Events that were made before, where there can be no others: `sample` then throws
+  /// SimulatorError. Null: it can simulate.
+  virtual const Samples* stored() const { return nullptr; }
+  /// Whether its events depend on a parameter, where that is known without drawing any. By default
+  /// true where a part depends on it.
+  virtual std::optional<bool> depends_on(std::size_t parameter) const;
+
   virtual bool has_density() const { return false; }
   /// log p(x|θ) of each row of x; −infinity outside the support.
   /// @throw ArgumentError where the density is not known, or a parameter of the distribution is
@@ -62,6 +85,7 @@ class Distribution {
 };
 
 /// Draws `count` events at θ in parallel blocks: the same bits for any number of threads.
+/// @throw SimulatorError where a simulator outside of the library fails.
 Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,
               std::uint64_t seed, std::string_view purpose);
 
@@ -70,6 +94,9 @@ Matrix sample(const Distribution& distribution, std::span<const double> point, s
 /// @throw ArgumentError where `out` has another number of columns than the dimension.
 void sample_into(const Distribution& distribution, std::span<const double> point,
                  std::uint64_t seed, std::string_view purpose, Matrix& out);
+
+/// Whether it and all its parts can simulate (Distribution::stored).
+bool can_simulate(const Distribution& distribution);
 
 /// log p(x|θ), in parallel blocks.
 /// @throw ArgumentError where x has another number of columns or a value is not finite.

@@ -16,7 +16,7 @@ class Join final : public Distribution {
   static DistributionPtr make(Settings settings, const ParameterSpace& parameters,
                               const std::string& folder);
 
-  const std::vector<DistributionPtr>& parts() const { return parts_; }
+  std::vector<DistributionPtr> parts() const override { return parts_; }
 
   std::string kind() const override { return "join"; }
   std::size_t dimension() const override { return dimension_; }

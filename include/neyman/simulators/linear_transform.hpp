@@ -23,6 +23,7 @@ class LinearTransform final : public Distribution {
 
   std::string kind() const override { return "linear-transform"; }
   std::size_t dimension() const override { return rows_; }
+  std::vector<DistributionPtr> parts() const override { return {of_}; }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
   void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   /// Where z has one and A is square and, if it does not depend on θ, invertible.

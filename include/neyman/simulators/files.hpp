@@ -1,0 +1,59 @@
+#pragma once
+
+#include "neyman/data/reader.hpp"
+#include "neyman/data/samples.hpp"
+#include "neyman/simulators/distribution.hpp"
+
+namespace neyman {
+
+/// Events that were simulated before, from files. They train models, but no further ones can be
+/// simulated.
+///
+/// In a study: kind = "files" with
+/// - file = "simulated.csv": one table with a column for each parameter; or, as a component of a
+///   mixture, a table without them;
+/// - or tables = [{ file = "a.csv", point = { alpha = 0 } }, …]: one table for each θ.
+///
+/// Further keys: columns (the features; default: all that are nothing else), weights and group
+/// (columns), names (of all columns in order, where a file has none), format (by extension) and
+/// held_out (0.1: the share of the events of each θ that is kept for checks, where two θ have at
+/// least 100 such events; 0: none).
+class Files final : public Distribution {
+ public:
+  struct Table {
+    std::string file;
+    std::vector<double> point;  ///< θ of all its events; empty: in columns, or not known
+  };
+  struct Config {
+    std::vector<Table> tables;
+    ReadOptions options = {};  ///< parameters: filled in where the tables have their columns
+    double held_out = 0.1;
+  };
+
+  /// Reads everything.
+  /// @throw FileError where a file cannot be used, or tables have different columns.
+  /// @throw ArgumentError where θ is outside the ranges or known for a part of the parameters.
+  Files(Config config, const ParameterSpace& parameters);
+  static DistributionPtr make(Settings settings, const ParameterSpace& parameters,
+                              const std::string& folder);
+
+  std::string kind() const override { return "files"; }
+  std::size_t dimension() const override { return events_.features(); }
+  std::vector<std::string> feature_names() const override { return events_.feature_names; }
+  /// Whether the events have several values of it.
+  std::optional<bool> depends_on(std::size_t parameter) const override;
+  const Samples* stored() const override { return &events_; }
+  /// Events that are kept for checks, with θ; may be empty.
+  const Samples& held_out() const { return held_out_; }
+  /// Events kept for checks at the θ nearest to `point`, in parts of the ranges, of those that
+  /// have at least 100; empty where there are none.
+  Samples held_out_near(std::span<const double> point) const;
+  /// @throw SimulatorError always.
+  void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
+
+ private:
+  ParameterSpace parameters_;
+  Samples events_, held_out_;
+};
+
+}  // namespace neyman

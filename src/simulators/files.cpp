@@ -1,0 +1,179 @@
+#include "neyman/simulators/files.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+
+namespace neyman {
+
+namespace {
+
+/// Fewer events at a θ are no basis for a check.
+constexpr std::size_t least_held_out = 100;
+
+/// The events of each θ, in the order of θ.
+std::map<std::vector<double>, std::vector<std::size_t>> by_point(const Samples& events) {
+  std::map<std::vector<double>, std::vector<std::size_t>> out;
+  for (std::size_t i = 0; i < events.theta.rows(); ++i) {
+    const auto row = events.theta.row(i);
+    out[{row.begin(), row.end()}].push_back(i);
+  }
+  return out;
+}
+
+/// The parameters that are columns of a file: all or none.
+std::vector<std::string> parameter_columns(const std::string& file, const ReadOptions& options,
+                                           const ParameterSpace& parameters) {
+  const auto columns = file_columns(file, options);
+  std::vector<std::string> found, absent;
+  for (const auto& name : parameters.names())
+    (std::find(columns.begin(), columns.end(), name) != columns.end() ? found : absent)
+        .push_back(name);
+  if (!found.empty() && !absent.empty())
+    throw FileError(fmt::format("{}: has a column for {}, but none for {}; its columns are {}",
+                                file, fmt::join(found, ", "), fmt::join(absent, ", "),
+                                fmt::join(columns, ", ")));
+  return found;
+}
+
+Samples read_table(const Files::Table& table, ReadOptions options,
+                   const ParameterSpace& parameters) {
+  if (table.point.empty()) {
+    options.parameters = parameter_columns(table.file, options, parameters);
+  } else {
+    parameters.check_inside(table.file, table.point);
+  }
+  auto events = read_samples(table.file, options).samples;
+  if (!table.point.empty()) {
+    events.parameter_names = parameters.names();
+    events.theta = Matrix(events.size(), parameters.size());
+    for (std::size_t i = 0; i < events.size(); ++i)
+      std::copy(table.point.begin(), table.point.end(), events.theta.row(i).begin());
+  }
+  for (std::size_t i = 0; i < events.theta.rows(); ++i)
+    parameters.check_inside(fmt::format("{}: row {}", table.file, i + 1), events.theta.row(i));
+  return events;
+}
+
+}  // namespace
+
+Files::Files(Config config, const ParameterSpace& parameters) : parameters_(parameters) {
+  check_at_least("files", "the number of tables", config.tables.size(), 1);
+  check_in_range("files", "held_out", config.held_out, 0.0, 0.9);
+  for (const auto& table : config.tables) {
+    auto events = read_table(table, config.options, parameters_);
+    if (events_.size() == 0) {
+      events_ = std::move(events);
+      continue;
+    }
+    try {
+      events_.append(events);
+    } catch (const ArgumentError&) {
+      throw FileError(
+          fmt::format("{}: has the features {}, but {} has {}; name the ones to use in "
+                      "columns",
+                      table.file, fmt::join(events.feature_names, ", "), config.tables[0].file,
+                      fmt::join(events_.feature_names, ", ")));
+    }
+  }
+  events_.check("files");
+  if (!events_.weights.empty()) check_non_negative("files", "weights", events_.weights);
+  // Groups may cross θ: then nothing is held out, so that no group is on both sides.
+  if (events_.theta.empty() || !events_.groups.empty() || config.held_out == 0.0) return;
+  const auto points = by_point(events_);
+  std::size_t checkable = 0;
+  const auto share = [&](std::size_t count) {
+    return static_cast<std::size_t>(config.held_out * static_cast<double>(count));
+  };
+  for (const auto& [point, rows] : points) checkable += share(rows.size()) >= least_held_out;
+  if (checkable < 2) return;
+  // The same share of every θ, so that what is left is as it was: every (1/share)-th event.
+  std::vector<std::size_t> kept, held;
+  for (const auto& [point, rows] : points)
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      (share(k + 1) > share(k) ? held : kept).push_back(rows[k]);
+  std::sort(kept.begin(), kept.end());
+  held_out_ = events_.take(held);
+  events_ = events_.take(kept);
+}
+
+DistributionPtr Files::make(Settings settings, const ParameterSpace& parameters,
+                            const std::string& folder) {
+  const std::size_t before = settings.problems().size();
+  const auto path_of = [&](const std::string& name) {
+    return (std::filesystem::path(folder) / name).lexically_normal().string();
+  };
+  Config config;
+  if (settings.has("file") == settings.has("tables"))
+    settings.problem(settings.has("file") ? "tables" : "file",
+                     settings.has("file") ? "is there beside file, but one of them must be removed"
+                                          : "is missing, but must name a table of events (or "
+                                            "tables = [{ file = …, point = { … } }] several)");
+  if (settings.has("file")) config.tables.push_back({path_of(settings.text("file")), {}});
+  for (auto& entry : settings.tables("tables")) {
+    Table table{path_of(entry.text("file")), {}};
+    auto point = entry.table("point");
+    for (const auto& parameter : parameters)
+      table.point.push_back(
+          point.number(parameter.name, Limits::between(parameter.low, parameter.high)));
+    config.tables.push_back(std::move(table));
+  }
+  config.options.features = settings.texts("columns", {});
+  config.options.columns = settings.texts("names", {});
+  config.options.weight = settings.text("weights", "");
+  config.options.group = settings.text("group", "");
+  const auto format =
+      settings.choice("format", "by-extension", {"by-extension", "csv", "npy", "hdf5"});
+  if (format != "by-extension") config.options.format = file_format_by_name(format);
+  config.held_out = settings.number("held_out", config.held_out, Limits::between(0.0, 0.9));
+  if (settings.problems().size() > before) return nullptr;
+  const char* key = settings.has("file") ? "file" : "tables";
+  try {
+    return std::make_shared<Files>(std::move(config), parameters);
+  } catch (const ArgumentError& error) {
+    settings.problem(key, fmt::format("cannot be used: {}", error.what()));
+  } catch (const FileError& error) {
+    settings.problem(key, fmt::format("cannot be used: {}", error.what()));
+  }
+  return nullptr;
+}
+
+std::optional<bool> Files::depends_on(std::size_t parameter) const {
+  for (std::size_t i = 1; i < events_.theta.rows(); ++i)
+    if (events_.theta(i, parameter) != events_.theta(0, parameter)) return true;
+  return false;
+}
+
+Samples Files::held_out_near(std::span<const double> point) const {
+  double least = std::numeric_limits<double>::infinity();
+  const auto points = by_point(held_out_);
+  const std::vector<std::size_t>* nearest = nullptr;
+  for (const auto& [own, rows] : points) {
+    if (rows.size() < least_held_out) continue;
+    double distance = 0.0;
+    for (std::size_t p = 0; p < own.size(); ++p)
+      distance += std::pow((own[p] - point[p]) / (parameters_[p].high - parameters_[p].low), 2);
+    if (distance < least) {
+      least = distance;
+      nearest = &rows;
+    }
+  }
+  return nearest == nullptr ? Samples{} : held_out_.take(*nearest);
+}
+
+void Files::sample(std::span<const double>, RandomStream&, Matrix&) const {
+  throw SimulatorError(
+      "files: the events were simulated before and no others can be; give a simulator with kind = "
+      "\"command\" or \"plugin\"");
+}
+
+}  // namespace neyman

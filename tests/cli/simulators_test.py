@@ -1,0 +1,403 @@
+"""Simulators that are not neyman's own, as a user brings them: docs/simulators.md taken literally, with
+answers beside the exact ones, and programs that crash, hang or are not there.
+
+    python3 simulators_test.py --neyman build/cli/neyman [group ...]
+"""
+
+import argparse
+import itertools
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NEYMAN = ""
+
+
+def neyman(*arguments, cwd):
+    return subprocess.run([NEYMAN, *map(str, arguments)], cwd=cwd, text=True, timeout=280,
+                          stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def read_results(folder):
+    return json.loads((folder / "results.json").read_text())
+
+
+def column(path, names):
+    lines = path.read_text().split()
+    header = lines[0].split(",")
+    rows = [list(map(float, line.split(","))) for line in lines[1:]]
+    return [[row[header.index(name)] for name in names] for row in rows]
+
+
+def maximum(function, ranges):
+    """Where a function of one or two variables is largest, by grids that shrink."""
+    centre = [0.5 * (low + high) for low, high in ranges]
+    width = [0.5 * (high - low) for low, high in ranges]
+    for _ in range(9):
+        grids = [[min(max(c + w * k / 3, low), high) for k in range(-3, 4)]
+                 for c, w, (low, high) in zip(centre, width, ranges)]
+        centre = list(max(itertools.product(*grids), key=lambda point: function(*point)))
+        width = [0.4 * w for w in width]
+    return centre
+
+
+class Folder(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        # A blank in the name: no command may be split at it.
+        cls.folder = Path(tempfile.mkdtemp(prefix="neyman own simulator "))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+
+    def close(self, results, exact):
+        """The estimate is within half an error of the exact maximum-likelihood estimate."""
+        self.assertEqual(results["fit"]["status"], "converged")
+        for name, value in exact.items():
+            found = results["fit"]["parameters"][name]
+            self.assertLess(abs(found["estimate"] - value), 0.5 * found["error"],
+                            f"{name} is {found['estimate']} ± {found['error']}, exact {value}")
+
+    def no_failed_check(self, results):
+        self.assertGreaterEqual(len(results["diagnostics"]), 3)
+        for check in results["diagnostics"]:
+            self.assertNotEqual(check["verdict"], "fail", check)
+
+
+class Docs(Folder):
+    """Every command of docs/simulators.md, in its order, as it stands there."""
+
+    def run_section(self, heading):
+        text = (ROOT / "docs" / "simulators.md").read_text()
+        section = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+        commands = re.findall(r"^    ((?:neyman|python3|cc|make) .*)$", section, re.MULTILINE)
+        self.assertGreaterEqual(len(commands), 2)
+        environment = dict(os.environ, PATH=f"{Path(NEYMAN).parent}:{os.environ['PATH']}")
+        for command in commands:
+            done = subprocess.run(command, shell=True, cwd=self.folder, env=environment, text=True,
+                                  capture_output=True, timeout=280)
+            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+
+    def test_a_script_and_a_program(self):
+        self.run_section("A script or a program")
+        folder = self.folder / "my-command"
+        times = [row[0] for row in column(folder / "observed.csv", ["time"])]
+
+        def log_likelihood(tau, sigma):
+            return sum(-math.log(2 * tau) + sigma**2 / (2 * tau**2) - t / tau
+                       + math.log(math.erfc((sigma / tau - t / sigma) / math.sqrt(2)))
+                       for t in times)
+
+        tau, sigma = maximum(log_likelihood, [(0.7, 1.7), (0.2, 0.6)])
+        for out in ("out", "out-compiled"):
+            results = read_results(folder / out)
+            self.close(results, {"tau": tau, "sigma": sigma})
+            self.no_failed_check(results)
+            self.assertTrue((folder / out / "report.html").exists())
+        self.assertEqual(len(list((folder / "out" / "cache").iterdir())), 200 + 20)
+        script = (folder / "simulate.py").read_text().splitlines()
+        self.assertLessEqual(len(script), 20)
+
+    def test_a_shared_library(self):
+        self.run_section("A shared library")
+        folder = self.folder / "my-plugin"
+        series = column(folder / "observed.csv", ["x0", "x1", "x2", "x3"])
+        pairs = [pair for x in series for pair in zip([0.0] + x[:-1], x)]
+        phi = sum(a * b for a, b in pairs) / sum(a * a for a, _ in pairs)
+        s = math.sqrt(sum((b - phi * a) ** 2 for a, b in pairs) / len(pairs))
+        results = read_results(folder / "out")
+        self.close(results, {"phi": phi, "s": s})
+        self.no_failed_check(results)
+
+    def test_files(self):
+        self.run_section("Files with events")
+        folder = self.folder / "my-files"
+        events = column(folder / "observed.csv", ["x", "y"])
+        (mu,) = maximum(lambda mu: sum(-0.5 * (x - mu) ** 2 - mu / 2 - y * math.exp(-mu / 2)
+                                       for x, y in events), [(-1, 1)])
+        results = read_results(folder / "out")
+        self.close(results, {"mu": mu})
+        self.no_failed_check(results)
+        masses = [row[0] for row in column(folder / "observed_shares.csv", ["mass"])]
+
+        def densities(mass):
+            return (math.exp(-mass) if mass > 0 else 0.0,
+                    math.exp(-0.5 * ((mass - 1.5) / 0.2) ** 2) / (0.2 * math.sqrt(2 * math.pi)))
+
+        both = [densities(mass) for mass in masses]
+        (share,) = maximum(lambda share: sum(math.log((1 - share) * b + share * s)
+                                             for b, s in both), [(1e-3, 0.999)])
+        results = read_results(folder / "out-components")
+        self.close(results, {"share": share})
+        self.assertIn("the ratio was not checked", " ".join(results["warnings"]))
+
+
+class Languages(Folder):
+    """The plugin in C, C++ and, where there is a compiler, Fortran: all pass the check."""
+
+    def test_compile_and_check(self):
+        self.assertEqual(neyman("example", "plugin", "mine", cwd=self.folder).returncode, 0)
+        mine = self.folder / "mine"
+        targets = ["libsimulate.so", "cpp"]
+        if shutil.which("gfortran"):
+            targets.append("fortran")
+        else:
+            print("no gfortran: the Fortran plugin is not tested", file=sys.stderr)
+        for target in targets:
+            with self.subTest(target=target):
+                subprocess.run(["make", "-B", "-C", mine, target], check=True, capture_output=True,
+                               timeout=200)
+                done = neyman("check", "mine/study.toml", cwd=self.folder)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn("4 features", done.stdout)
+
+    def test_the_header_is_plain_c(self):
+        source = ROOT / "examples" / "05_plugin" / "simulate.c"
+        subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror",
+                        f"-I{ROOT / 'include'}", "-fsyntax-only", source], check=True, timeout=60)
+
+
+# A mean, with a simulator whose behaviour is in its first argument. Every call leaves a line.
+SCRIPT = """
+import os, random, sys, time
+mode, mu, n, seed, output = sys.argv[1], *map(float, sys.argv[2:3]), *map(int, sys.argv[3:5]), sys.argv[5]
+with open("calls", "a") as file:
+    file.write(f"{os.getpid()} {seed}\\n")
+random.seed(seed)
+luck = random.random()
+if mode == "unreliable" and luck < 0.1:
+    sys.exit(f"cannot read the tables for seed {seed}")
+if mode == "hangs" or mode == "unreliable" and luck < 0.11:
+    time.sleep(1000)
+with open(output, "w") as file:
+    file.write("x\\n")
+    for _ in range(n):
+        file.write(f"{random.gauss(mu, 1)}\\n")
+"""
+
+STUDY = """
+[study]
+name = "mean"
+seed = 3
+
+[parameters]
+mu = { range = [-1, 1], truth = 0.2 }
+
+[simulator]
+kind = "command"
+command = ["%s", "simulate.py", "MODE", "{mu}", "{n}", "{seed}", "{output}"]
+events_per_run = 40
+timeout = 2
+retries = 3
+trial = 0
+columns = ["x"]
+
+[training]
+samples = 8000
+
+[classifier]
+kind = "separable"
+hidden = []
+degree = 2
+epochs = 2
+
+[data]
+events = 400
+
+[diagnostics]
+events = 400
+which = ["normalisation", "closure"]
+
+[report]
+figures = false
+""" % (shutil.which("python3", path="/usr/bin") or sys.executable)
+
+
+class Commands(Folder):
+    def setUp(self):
+        self.mine = Path(tempfile.mkdtemp(dir=self.folder))
+        (self.mine / "simulate.py").write_text(SCRIPT)
+
+    def study(self, mode, *changes):
+        text = STUDY.replace("MODE", mode)
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        (self.mine / "study.toml").write_text(text)
+
+    def calls(self):
+        path = self.mine / "calls"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def results(self, folder="out"):
+        """The results without what differs between equal runs."""
+        out = read_results(self.mine / folder)
+        for key in ("timing", "command", "threads"):
+            out.pop(key, None)
+            out.get("study", {}).pop(key, None)
+        return out
+
+    def test_unreliable_simulator_ends_in_a_report_that_says_so(self):
+        self.study("unreliable")
+        done = neyman("run", "study.toml", cwd=self.mine)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = self.results()
+        found = results["fit"]["parameters"]["mu"]
+        self.assertLess(abs(found["estimate"] - 0.2), 5 * found["error"])  # false alarm 6e-7
+        warnings = " ".join(results["warnings"])
+        counts = re.search(r"the simulator failed in (\d+) of (\d+) runs \([\d.]+ %\): (\d+) crashed, "
+                           r"(\d+) took longer than 2 s and were killed", warnings)
+        self.assertTrue(counts, warnings)
+        failed, runs, crashed, hung = map(int, counts.groups())
+        self.assertEqual(failed, crashed + hung)
+        # Of 220 runs and more a tenth and a hundredth fail: bounds at 5 sigma, and one at least.
+        self.assertTrue(5 <= crashed <= 60 and 1 <= hung <= 15, warnings)
+        report = (self.mine / "out" / "report.html").read_text()
+        self.assertIn(f"the simulator failed in {failed} of {runs} runs", report)
+        self.assertIn("cannot read the tables for seed", (self.mine / "out" / "run.log").read_text())
+
+        # Again: nothing is simulated, and the answer and its warnings are the same.
+        made = len(self.calls())
+        self.assertGreaterEqual(made, 220 + crashed)
+        again = neyman("run", "study.toml", "--threads", "1", cwd=self.mine)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(len(self.calls()), made)
+        self.assertEqual(self.results(), results)
+
+    def test_interrupt_kills_the_children_and_the_next_run_goes_on(self):
+        self.study("hangs", ("timeout = 2", "timeout = 1000"))
+        process = subprocess.Popen([NEYMAN, "run", "study.toml"], cwd=self.mine, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while not self.calls() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        for line in self.calls():
+            self.assertFalse(Path("/proc", line.split()[0]).exists(), "a child is left")
+        self.study("works")
+        self.assertEqual(neyman("run", "study.toml", cwd=self.mine).returncode, 0)
+        self.assertFalse(list((self.mine / "out" / "cache").glob("run-*")))
+
+    def test_two_runs_share_a_cache(self):
+        self.study("works")
+        runs = [subprocess.Popen([NEYMAN, "run", "study.toml", "--quiet"], cwd=self.mine)
+                for _ in range(2)]
+        for run in runs:
+            self.assertEqual(run.wait(timeout=120), 0)
+        results = self.results()
+        shutil.rmtree(self.mine / "out")
+        self.assertEqual(neyman("run", "study.toml", cwd=self.mine).returncode, 0)
+        self.assertEqual(self.results(), results)
+
+    def problem(self, *words, **_):
+        done = neyman("check", "study.toml", cwd=self.mine)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_check_runs_the_command_once_and_names_what_is_wrong(self):
+        self.study("works", ("trial = 0\n", ""), ('columns = ["x"]\n', ""))
+        self.assertEqual(neyman("check", "study.toml", cwd=self.mine).returncode, 0)
+        self.assertEqual(len(self.calls()), 1)
+        self.study("works", ("trial = 0\n", ""), ('["x"]', '["y"]'))
+        self.problem("simulator.command fails in a trial run", "\"y\"", "simulate.py works 0.2 10")
+        (self.mine / "simulate.py").write_text("import no_such_module\n")
+        self.problem("exit status 1 at mu = 0.2, n = 10, seed = ",
+                     "ModuleNotFoundError: No module named 'no_such_module'")
+        self.study("works", ('"{mu}"', '"0"'))
+        self.problem("does not depend on parameter 'mu'", "write {mu} into the command")
+
+    def test_too_many_failures_stop_the_run_and_say_what_to_do(self):
+        self.study("unreliable", ("retries = 3", "retries = 0\ntolerate = 0.01"))
+        done = neyman("run", "study.toml", cwd=self.mine)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("raise simulator.tolerate", done.stderr)
+
+    def test_left_out_parameter_points_are_told(self):
+        self.study("unreliable", ("retries = 3", "retries = 0\ntolerate = 0.3"),
+                   ("events = 400\n\n[diag", "file = \"data.csv\"\n\n[diag"),
+                   ('which = ["normalisation", "closure"]', "which = []"))
+        (self.mine / "data.csv").write_text("x\n" + "0.1\n-0.4\n0.9\n0.3\n" * 50)
+        done = neyman("run", "study.toml", cwd=self.mine)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = self.results()
+        warnings = " ".join(results["warnings"])
+        left_out = re.search(r"(\d+) of 200 runs of the simulator failed with every seed and are left "
+                             r"out, at \(mu = ", warnings)
+        self.assertTrue(left_out, warnings)
+        self.assertEqual(results["budget"]["simulated"], 8000 - 40 * int(left_out.group(1)))
+        found = results["fit"]["parameters"]["mu"]
+        self.assertLess(abs(found["estimate"] - 0.225), 0.3 * found["error"])
+
+
+class Files(Folder):
+    def test_what_needs_the_simulator_is_refused_with_its_key(self):
+        self.assertEqual(neyman("example", "files", "mine", cwd=self.folder).returncode, 0)
+        study = self.folder / "mine" / "study.toml"
+        text = study.read_text()
+        extra = {
+            "ensemble": "[ensemble]\ndatasets = 10\n",
+            "coverage": "[coverage]\ndatasets = 10\n",
+            "inference.test": "[inference.test]\nnull = { mu = 0 }\nalternative = { mu = 0.5 }\n",
+            "training.samples": "[training]\nsamples = 1000\n",
+            "calibration.across": "[classifier]\nkind = \"logistic\"\n[calibration]\nacross = "
+                                  "\"on-demand\"\n",
+        }
+        for key, table in extra.items():
+            with self.subTest(key=key):
+                study.write_text(text + "\n" + table)
+                done = neyman("check", study, cwd=self.folder)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertRegex(done.stderr, rf"{re.escape(key)} needs .*only files of events; remove "
+                                              "this key")
+        study.write_text(text.replace('[data]\nfile = "observed.csv"\n', ""))
+        done = neyman("check", study, cwd=self.folder)
+        self.assertIn("data.file is missing, but must name the observed events", done.stderr)
+
+    def test_other_classifiers_and_tables(self):
+        self.assertEqual(neyman("example", "files", "more", cwd=self.folder).returncode, 0)
+        more = self.folder / "more"
+        lines = (more / "simulated.csv").read_text().splitlines()[1:]
+        tables = []
+        for value in sorted({line.split(",")[2] for line in lines}, key=float):
+            name = f"at {value}.csv"
+            rows = [line.rsplit(",", 1)[0] for line in lines if line.split(",")[2] == value]
+            (more / name).write_text("x,y\n" + "\n".join(rows) + "\n")
+            tables.append(f'  {{ file = "{name}", point = {{ mu = {value} }} }},')
+        study = (more / "study.toml").read_text()
+        together = neyman("run", "more/study.toml", "--no-figures", cwd=self.folder)
+        self.assertEqual(together.returncode, 0, together.stderr)
+        first = read_results(more / "out")["fit"]["parameters"]["mu"]
+        apart = study.replace('file = "simulated.csv"', "tables = [\n" + "\n".join(tables) + "\n]")
+        (more / "study.toml").write_text(apart)
+        done = neyman("run", "more/study.toml", "--no-figures", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # The same events in the same order: the same bits.
+        self.assertEqual(read_results(more / "out")["fit"]["parameters"]["mu"], first)
+        (more / "study.toml").write_text(apart + '\n[classifier]\nkind = "logistic"\n')
+        done = neyman("run", "more/study.toml", "--no-figures", cwd=self.folder)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+
+
+def main():
+    global NEYMAN
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--neyman", required=True, help="the built program")
+    parser.add_argument("groups", nargs="*", help="test classes; all by default")
+    arguments = parser.parse_args()
+    NEYMAN = str(Path(arguments.neyman).resolve())
+    unittest.main(argv=[sys.argv[0], *arguments.groups])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+#include "neyman/simulators/files.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "neyman/data/settings_file.hpp"
+#include "neyman/data/writer.hpp"
+#include "neyman/simulators/design.hpp"
+#include "neyman/simulators/mixture.hpp"
+#include "simulators/reference.hpp"
+
+namespace neyman {
+namespace {
+
+namespace fs = std::filesystem;
+
+const ParameterSpace space({{"alpha", -3, 3, {}}, {"gamma", 0, 1, {}}});
+
+class FilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder = fs::temp_directory_path() / ("neyman files " + std::to_string(getpid()));
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+  }
+  void TearDown() override { fs::remove_all(folder); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder / name) << text;
+  }
+  DistributionPtr make(const std::string& toml) {
+    auto settings = parse_settings("kind = \"files\"\n" + toml, "study.toml");
+    auto made = make_distribution(settings, space, folder.string());
+    settings.refuse_unread();
+    problems.clear();
+    for (const auto& problem : settings.problems()) problems += to_string(problem) + "\n";
+    return made;
+  }
+
+  fs::path folder;
+  std::string problems;
+};
+
+TEST_F(FilesTest, OneTableWithColumnsOfTheta) {
+  write("all.csv", "mass,gamma,w,alpha,id\n1,0.1,2,-1,7\n2,0.1,1,-1,7\n3,0.2,1,2,8\n");
+  const auto made = make("file = \"all.csv\"\nweights = \"w\"\ngroup = \"id\"");
+  ASSERT_NE(made, nullptr) << problems;
+  const auto& events = *made->stored();
+  EXPECT_EQ(events.feature_names, (std::vector<std::string>{"mass"}));
+  EXPECT_EQ(events.theta, Matrix(3, 2, {-1, 0.1, -1, 0.1, 2, 0.2}));
+  EXPECT_EQ(events.weights, (std::vector<double>{2, 1, 1}));
+  EXPECT_EQ(events.groups, (std::vector<std::int64_t>{7, 7, 8}));
+  EXPECT_EQ(made->depends_on(0), true);
+  EXPECT_FALSE(can_simulate(*made));
+  // All of them, whatever is asked for.
+  EXPECT_EQ(simulate(*made, space, Design(space), 10, 1, "training"), events);
+  RandomStream random(1, "test");
+  Matrix x(2, 1);
+  EXPECT_THROW(made->sample(std::vector<double>{0, 0}, random, x), SimulatorError);
+}
+
+TEST_F(FilesTest, OneTableForEachTheta) {
+  write("a.csv", "mass,time\n1,2\n3,4\n");
+  write("b.csv", "time,mass\n6,5\n");
+  const std::string tables =
+      "tables = [{ file = \"a.csv\", point = { alpha = 0, gamma = 0 } },\n"
+      "{ file = \"b.csv\", point = { alpha = 1, gamma = 0.5 } }]\n";
+  EXPECT_EQ(make(tables), nullptr);
+  EXPECT_TRUE(reference::contains(problems, "name the ones to use in columns")) << problems;
+  const auto made = make(tables + "columns = [\"time\", \"mass\"]");
+  ASSERT_NE(made, nullptr) << problems;
+  EXPECT_EQ(made->stored()->x, Matrix(3, 2, {2, 1, 4, 3, 6, 5}));
+  EXPECT_EQ(made->stored()->theta, Matrix(3, 2, {0, 0, 0, 0, 1, 0.5}));
+}
+
+TEST_F(FilesTest, NamesForFilesWithout) {
+  Samples samples;
+  samples.feature_names = {"a", "b", "c"};
+  samples.x = Matrix(2, 3, {0.5, 1, 7, 0.25, -1, 8});
+  write_samples((folder / "events.npy").string(), samples);
+  const auto made = make("file = \"events.npy\"\nnames = [\"gamma\", \"alpha\", \"mass\"]");
+  ASSERT_NE(made, nullptr) << problems;
+  EXPECT_EQ(made->stored()->x, Matrix(2, 1, {7, 8}));
+  EXPECT_EQ(made->stored()->theta, Matrix(2, 2, {1, 0.5, -1, 0.25}));
+}
+
+TEST_F(FilesTest, ComponentsOfAMixture) {
+  write("b.csv", "mass\n1\n2\n");
+  write("s.csv", "mass\n3\n");
+  auto settings = parse_settings(R"(kind = "mixture"
+weights = ["1 - gamma", "gamma"]
+components = [{ name = "b", kind = "files", file = "b.csv" },
+              { name = "s", kind = "files", file = "s.csv" }])",
+                                 "study.toml");
+  const auto made = make_distribution(settings, space, folder.string());
+  settings.throw_if_problems();
+  EXPECT_FALSE(can_simulate(*made));
+  EXPECT_EQ(made->depends_on(0), false);
+  EXPECT_EQ(made->depends_on(1), true);
+  EXPECT_EQ(made->feature_names(), (std::vector<std::string>{"mass"}));
+}
+
+TEST_F(FilesTest, Problems) {
+  const auto expect = [&](const std::string& toml, const std::string& text) {
+    EXPECT_EQ(make(toml), nullptr);
+    EXPECT_TRUE(reference::contains(problems, text)) << problems;
+  };
+  write("part.csv", "mass,alpha\n1,0\n");
+  write("outside.csv", "mass,alpha,gamma\n1,0,0\n1,4,0\n");
+  write("nan.csv", "mass,alpha,gamma\n1,0,nan\n");
+  expect("", "file is missing, but must name a table of events");
+  expect("file = \"absent.csv\"", "study.toml:2: file cannot be used: ");
+  expect("file = \"part.csv\"", "has a column for alpha, but none for gamma");
+  expect("file = \"outside.csv\"", "row 2");
+  expect("file = \"nan.csv\"", "gamma");
+  expect("tables = [{ file = \"part.csv\", point = { alpha = 9, gamma = 0 } }]",
+         "point.alpha is 9, but must be between -3 and 3");
+  expect("tables = [{ file = \"part.csv\", point = { alpha = 1 } }]", "gamma is missing");
+}
+
+// A tenth of each θ is kept for checks, where that is at least a hundred at two θ.
+TEST_F(FilesTest, HoldsEventsOutForChecks) {
+  std::string text = "mass,alpha,gamma\n";
+  for (int i = 0; i < 2200; ++i)
+    text += std::to_string(i) + (i < 1000 ? ",0,0\n" : i < 2000 ? ",1,0.5\n" : ",2,0.5\n");
+  write("events.csv", text);
+  const auto made = make("file = \"events.csv\"");
+  ASSERT_NE(made, nullptr) << problems;
+  const auto& files = dynamic_cast<const Files&>(*made);
+  EXPECT_EQ(files.stored()->size(), 1980u);
+  EXPECT_EQ(files.held_out().size(), 220u);
+  EXPECT_EQ(files.held_out_near(std::vector<double>{-1, 0}).theta(0, 0), 0.0);
+  // (2, 0.5) has too few.
+  const auto near = files.held_out_near(std::vector<double>{2, 0.5});
+  EXPECT_EQ(near.theta(0, 0), 1.0);
+  EXPECT_EQ(near.size(), 100u);
+  EXPECT_EQ(
+      dynamic_cast<const Files&>(*make("file = \"events.csv\"\nheld_out = 0")).held_out().size(),
+      0u);
+}
+
+// Design of the events that there are.
+
+TEST(EmpiricalDesign, HasEachThetaOnceWhereAllAreAsOften) {
+  Samples events;
+  events.x = Matrix(6, 1);
+  events.theta = Matrix(6, 2, {0, 0, 1, 0.5, 0, 0, -1, 1, 1, 0.5, -1, 1});
+  const auto design = empirical_design(events, space);
+  ASSERT_EQ(design.rows().rows(), 3u);
+  double alpha = 0.0;
+  for (std::size_t i = 0; i < 3; ++i) alpha += design.rows()(i, 0);
+  EXPECT_EQ(alpha, 0.0);
+}
+
+// Means over nodes are means over the events, weighted: exact to the size of one stratum.
+TEST(EmpiricalDesign, IntegratesLikeTheWeightedEvents) {
+  Samples events;
+  const std::size_t n = 3000;
+  events.x = Matrix(n, 1);
+  events.theta = Design(space).draw(n, 1, "test");
+  RandomStream random(2, "test");
+  double sum = 0.0, exact = 0.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    events.weights.push_back(random.uniform() * (events.theta(i, 0) > 0 ? 3.0 : 1.0));
+    sum += events.weights.back();
+    exact += events.weights.back() * std::exp(0.5 * events.theta(i, 0) + events.theta(i, 1));
+  }
+  const auto design = empirical_design(events, space);
+  double mean = 0.0;
+  for (std::size_t block = 0; block < 50; ++block) {
+    const auto nodes = design.nodes(96, 7, block);
+    for (std::size_t i = 0; i < nodes.rows(); ++i)
+      mean += std::exp(0.5 * nodes(i, 0) + nodes(i, 1)) / static_cast<double>(50 * nodes.rows());
+  }
+  EXPECT_NEAR(mean, exact / sum, 0.01 * exact / sum);
+}
+
+}  // namespace
+}  // namespace neyman
