@@ -86,7 +86,9 @@ void add_example(CLI::App& app, int& status) {
   auto target = std::make_shared<std::string>();
   command->add_option("name", *name, "Which example; without it, they are listed");
   command->add_option("folder", *target, "New folder for the study (default: the name)");
-  command->footer("\nExamples:\n  neyman example\n  neyman example mixture my-study");
+  command->footer(
+      "\nExamples:\n  neyman example\n  neyman example mixture my-study\n  neyman example command "
+      "my-own      # a simulator that is a program; also plugin, files");
   command->callback([name, target, &status] {
     if (name->empty()) {
       for (const auto& folder : examples()) fmt::print("{}\n", name_of(folder));

@@ -18,6 +18,7 @@ namespace {
 constexpr const char* footer = R"(
 Examples:
   neyman example mixture my-study        # a ready study to edit, with its data
+  neyman example command my-own          # the same with a simulator that is a program
   neyman check my-study/study.toml       # validate everything before anything runs
   neyman run my-study/study.toml         # simulate, train, calibrate, fit, report
   neyman fit my-study/out/model.h5 --data new.csv

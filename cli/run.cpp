@@ -75,7 +75,8 @@ void add_run(CLI::App& app, int& status) {
   command->add_flag("--no-figures", arguments->no_figures, "Draw no figures");
   command->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
   command->footer(R"(
-Writes results.json, report.html, figures/, model.h5 and run.log.
+Writes results.json, report.html, figures/, model.h5 and run.log. Runs of a simulator
+that is a program are kept in cache/ and are not simulated again.
 
 Examples:
   neyman run my-study/study.toml

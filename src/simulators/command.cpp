@@ -410,10 +410,13 @@ Samples Command::attempts(std::span<const double> point, std::size_t n, std::uin
       state_->note(failure);
       if (k < config_.retries) continue;
       state_->tally.failed.emplace_back(point.begin(), point.end());
-      throw SimulatorError(config_.retries == 0
-                               ? failure.text
-                               : fmt::format("{}\n  it failed {} times, each with another seed",
-                                             failure.text, config_.retries + 1));
+      throw SimulatorError(fmt::format(
+          "{}\n  it failed {}; run the command by hand to see why, or raise simulator.{}",
+          failure.text,
+          config_.retries == 0
+              ? "once"
+              : fmt::format("{} times, each with another seed", config_.retries + 1),
+          failure.kind == Failure::Kind::timed_out ? "timeout" : "retries"));
     }
   }
 }

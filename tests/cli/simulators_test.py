@@ -80,7 +80,8 @@ class Docs(Folder):
         section = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
         commands = re.findall(r"^    ((?:neyman|python3|cc|make) .*)$", section, re.MULTILINE)
         self.assertGreaterEqual(len(commands), 2)
-        environment = dict(os.environ, PATH=f"{Path(NEYMAN).parent}:{os.environ['PATH']}")
+        # Debian's Python first: others on the path may be shims that start slowly.
+        environment = dict(os.environ, PATH=f"{Path(NEYMAN).parent}:/usr/bin:{os.environ['PATH']}")
         for command in commands:
             done = subprocess.run(command, shell=True, cwd=self.folder, env=environment, text=True,
                                   capture_output=True, timeout=280)
@@ -310,7 +311,8 @@ class Commands(Folder):
         self.assertEqual(neyman("check", "study.toml", cwd=self.mine).returncode, 0)
         self.assertEqual(len(self.calls()), 1)
         self.study("works", ("trial = 0\n", ""), ('["x"]', '["y"]'))
-        self.problem("simulator.command fails in a trial run", "\"y\"", "simulate.py works 0.2 10")
+        self.problem("simulator.command fails in a trial run", "has no column 'y'; columns are x",
+                     "simulate.py works 0.2 10")
         (self.mine / "simulate.py").write_text("import no_such_module\n")
         self.problem("exit status 1 at mu = 0.2, n = 10, seed = ",
                      "ModuleNotFoundError: No module named 'no_such_module'")
@@ -318,7 +320,9 @@ class Commands(Folder):
         self.problem("does not depend on parameter 'mu'", "write {mu} into the command")
 
     def test_too_many_failures_stop_the_run_and_say_what_to_do(self):
-        self.study("unreliable", ("retries = 3", "retries = 0\ntolerate = 0.01"))
+        self.study("unreliable", ("retries = 3", "retries = 0\ntolerate = 0.01"),
+                   ("events = 400\n\n[diag", "file = \"data.csv\"\n\n[diag"))
+        (self.mine / "data.csv").write_text("x\n0.1\n")
         done = neyman("run", "study.toml", cwd=self.mine)
         self.assertEqual(done.returncode, 1)
         self.assertIn("raise simulator.tolerate", done.stderr)
