@@ -15,6 +15,7 @@
 #include "neyman/core/version.hpp"
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/terminal.hpp"
+#include "neyman/simulators/command.hpp"
 #include "output_folder.hpp"
 #include "terminal.hpp"
 
@@ -83,8 +84,11 @@ int diagnose_study(const DiagnoseArguments& arguments) {
     config.against = parse_point("--against", *arguments.against, study.parameters);
   std::optional<std::vector<double>> at;
   if (arguments.at) at = parse_point("--at", *arguments.at, study.parameters);
-  const auto model = load_model(arguments.model.value_or(
-      (std::filesystem::path(study.folder) / "out" / "model.h5").lexically_normal().string()));
+  const auto path = arguments.model.value_or(
+      (std::filesystem::path(study.folder) / "out" / "model.h5").lexically_normal().string());
+  const auto model = load_model(path);
+  set_cache_folder(*study.simulator,
+                   (std::filesystem::path(path).parent_path() / "cache").string());
   if (arguments.out) prepare_output_folder(*arguments.out);
   std::optional<Results> done;
   {

@@ -39,7 +39,7 @@ std::vector<FoldedSample> simulate_components(const Study& study,
     samples.emplace_back(make_samples(std::move(x), names), study.learning, c);
     results.budget["simulated"] += events;
   }
-  note_simulator(study, results);
+  note_simulator(study, "training", results);
   return samples;
 }
 

@@ -178,6 +178,7 @@ Results diagnose_model(const Study& study, const Model& model,
                                    : static_cast<const Ratio&>(*model.parameterized);
   pipeline::timed(results, "diagnose",
                   [&] { pipeline::diagnose_ratio(study, ratio, results, at); });
+  pipeline::note_simulator(study, "checks", results);
   return results;
 }
 

@@ -39,7 +39,7 @@ std::shared_ptr<const ParameterizedRatio> learn(const Study& study, Results& res
                                                             learned.classifier, &progress);
     });
     results.budget["simulated"] += stored != nullptr ? stored->size() : ratio->simulated();
-    note_simulator(study, results);
+    note_simulator(study, "training", results);
     return ratio;
   }
   results.ratio = results.classifier = "separable";
@@ -49,7 +49,7 @@ std::shared_ptr<const ParameterizedRatio> learn(const Study& study, Results& res
                     derive_seed(study.seed, "training"), "training");
   });
   results.budget["simulated"] += events.size();
-  note_simulator(study, results);
+  note_simulator(study, "training", results);
   // Where several events have one θ, the θ that there are count, not the ones that could be.
   const bool repeated = study.simulator->stored() != nullptr || study.simulator->runs().events > 1;
   const Design design = repeated ? empirical_design(events, study.parameters) : *learned.design;

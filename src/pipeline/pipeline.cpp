@@ -8,7 +8,7 @@ namespace neyman {
 
 Run run(const Study& study) {
   auto done = study.mixture ? pipeline::run_decomposed(study) : pipeline::run_parameterized(study);
-  pipeline::note_simulator(study, done.results);
+  pipeline::note_simulator(study, "tests and checks", done.results);
   return done;
 }
 

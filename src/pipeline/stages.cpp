@@ -67,13 +67,14 @@ Samples load_data(const Study& study, Results& results) {
   results.feature_names = data.feature_names;
   results.events = data.size();
   results.data = data.x;
+  note_simulator(study, "data", results);
   return data;
 }
 
-void note_simulator(const Study& study, Results& results) {
-  auto tally = take_tally(*study.simulator);
-  for (auto& warning : tally.warnings(study.parameters))
-    results.warnings.push_back(std::move(warning));
+void note_simulator(const Study& study, const char* purpose, Results& results) {
+  const auto tally = take_tally(*study.simulator);
+  for (const auto& warning : tally.warnings(study.parameters))
+    results.warnings.push_back(fmt::format("{}: {}", purpose, warning));
   results.simulator_log.insert(results.simulator_log.end(), tally.log.begin(), tally.log.end());
 }
 

@@ -29,8 +29,9 @@ Samples make_samples(Matrix x, const std::vector<std::string>& names);
 Results start_results(const Study& study);
 /// The data of a study: its file, or events simulated at the truth.
 Samples load_data(const Study& study, Results& results);
-/// Adds what a simulator that is another program has to tell since it was last asked.
-void note_simulator(const Study& study, Results& results);
+/// Adds what a simulator that is another program has to tell since it was last asked; `purpose` is
+/// what the events were for.
+void note_simulator(const Study& study, const char* purpose, Results& results);
 Model start_model(const Study& study, const Results& results);
 
 /// Intervals and curves of a fit.
