@@ -59,9 +59,10 @@ std::string log_text(const Results& results) {
                                  results.command, results.seed, results.threads);
   for (const auto& [stage, seconds] : results.timing)
     text += fmt::format("{:<10} {}\n", stage, reports::format_duration(seconds));
-  text += "\n" + reports::summary(results, false);
+  text += '\n';
+  text += reports::summary(results, false);
   if (!results.simulator_log.empty()) text += "\nWhat failed runs of the simulator wrote\n";
-  for (const auto& entry : results.simulator_log) text += "\n" + entry + "\n";
+  for (const auto& entry : results.simulator_log) text += fmt::format("\n{}\n", entry);
   return text;
 }
 

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "neyman/core/error.hpp"
@@ -91,6 +93,42 @@ TEST(ParallelBlocks, ALoopInsideOneThatFailedDoesNotGoOnWithPartOfItsWork) {
                  ArgumentError);
   set_threads(0);
   EXPECT_EQ(incomplete, 0);
+}
+
+TEST(WaitingBlocks, CallsEachBlockOnceWithSoManyAtOnce) {
+  set_threads(1);  // which does not matter to work that waits
+  std::vector<std::atomic<int>> called(10);
+  std::atomic<int> inside{0}, most{0};
+  waiting_blocks(10, 1, 4, [&](Block block) {
+    const int now = ++inside;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ++called[block.index];
+    --inside;
+  });
+  set_threads(0);
+  for (const auto& count : called) EXPECT_EQ(count, 1);
+  EXPECT_GT(most, 1);
+  EXPECT_LE(most, 4);
+  std::atomic<std::size_t> sum{0};
+  waiting_blocks(10, 4, 3, [&](Block block) { sum += block.size() * (block.index + 1); });
+  EXPECT_EQ(sum, 4 + 2 * 4 + 3 * 2u);
+  waiting_blocks(0, 4, 3, [](Block) { FAIL(); });
+}
+
+TEST(WaitingBlocks, StopAtTheFirstExceptionAndOnRequest) {
+  std::atomic<int> calls{0};
+  const auto fail = [&](Block block) {
+    ++calls;
+    if (block.index == 0) throw ArgumentError("the first");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
+  EXPECT_THROW(waiting_blocks(1000, 1, 2, fail), ArgumentError);
+  EXPECT_LT(calls, 100);
+  request_stop();
+  EXPECT_THROW(waiting_blocks(3, 1, 2, [](Block) {}), Interrupted);
+  clear_stop();
 }
 
 }  // namespace
