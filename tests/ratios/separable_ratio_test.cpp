@@ -60,6 +60,36 @@ const SeparableRatio& trained() {
   return ratio;
 }
 
+double rms_error(const SeparableRatio& ratio) {
+  const std::vector<double> theta0{0.5, -0.5}, theta1{-0.5, 1.0};
+  const Matrix x = data_at(theta0, 2000, 3);
+  const auto learned = ratio.log_ratios(x, theta0, theta1);
+  double squares = 0.0;
+  for (std::size_t i = 0; i < x.rows(); ++i)
+    squares += std::pow(
+        learned[i] - exact_log_density(x.row(i), theta0) + exact_log_density(x.row(i), theta1), 2);
+  return std::sqrt(squares / 2000.0);
+}
+
+// 40 θ with 500 events each, as a simulator gives that is slow to start. The θ that there are, not
+// those that could be, are what the events come from.
+TEST(SeparableRatio, LearnsFromFewThetaWithManyEventsEach) {
+  const Matrix points = Design(plane).draw(40, 8, "theta");
+  std::vector<double> rows;
+  for (std::size_t i = 0; i < 20000; ++i)
+    rows.insert(rows.end(), {points(i / 500, 0), points(i / 500, 1)});
+  const Design nominal(plane);
+  auto events = simulate_plane(nominal, 20000, 1);
+  events.theta = Matrix(20000, 2, std::move(rows));
+  RandomStream random(1, "runs");
+  for (std::size_t i = 0; i < 20000; ++i) draw(events.theta.row(i), random, events.x.row(i));
+  const auto design = empirical_design(events, plane);
+  EXPECT_EQ(design.rows().rows(), 40u);
+  const double error = rms_error(SeparableRatio(events, design, quick()));
+  EXPECT_LT(error, 0.12);
+  EXPECT_LT(error, 0.5 * rms_error(SeparableRatio(events, nominal, quick())));
+}
+
 TEST(SeparableRatio, ComesCloseToTheExactRatio) {
   const std::vector<double> theta0{0.5, -0.5}, theta1{-0.5, 1.0};
   const Matrix x = data_at(theta0, 2000, 3);
