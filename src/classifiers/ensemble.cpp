@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "neyman/core/check.hpp"
@@ -19,11 +20,12 @@ using Members = std::vector<std::shared_ptr<const Classifier>>;
 
 /// The weights of one member: those of the set, each times a draw of Exp(1).
 std::vector<double> bootstrap_weights(const TrainingSet& data, std::uint64_t seed) {
-  std::vector<double> weights(data.size(), 1.0);
-  std::copy(data.weights.begin(), data.weights.end(), weights.begin());
+  std::vector<double> weights(data.size());
   parallel_blocks(weights.size(), default_block, [&](Block block) {
     RandomStream random(seed, "bootstrap", block.index);
-    for (std::size_t i = block.begin; i < block.end; ++i) weights[i] *= random.exponential();
+    random.fill_exponential(std::span(weights).subspan(block.begin, block.end - block.begin));
+    if (data.weights.empty()) return;
+    for (std::size_t i = block.begin; i < block.end; ++i) weights[i] *= data.weights[i];
   });
   return weights;
 }

@@ -129,8 +129,10 @@ inline constexpr double largest_input = 1e6;
 
 #if defined(__x86_64__)
 extern const Kernels kernels_v2, kernels_v3, kernels_v4;
+inline constexpr const Kernels* all_kernels[] = {&kernels_v2, &kernels_v3, &kernels_v4};
 #else
 extern const Kernels kernels_generic;
+inline constexpr const Kernels* all_kernels[] = {&kernels_generic};
 #endif
 
 }  // namespace neyman::mlp

@@ -2,39 +2,19 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <cstring>
 #include <numeric>
-#include <string>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
-#include "neyman/core/check.hpp"
-#include "neyman/core/error.hpp"
+#include "core/instruction_set.hpp"
 #include "neyman/core/random.hpp"
 
 namespace neyman::mlp {
 namespace {
 
 std::size_t padded(std::size_t width) { return (width + unit - 1) / unit * unit; }
-
-bool runs(const Kernels& kernels) {
-#if defined(__x86_64__)
-  if (&kernels == &kernels_v4) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512cd");
-  }
-  if (&kernels == &kernels_v3) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  }
-#endif
-  (void)kernels;
-  return true;
-}
 
 }  // namespace
 
@@ -113,27 +93,9 @@ std::vector<float> Network::unpack(const float* parameters) const {
   return plain;
 }
 
-std::vector<const Kernels*> supported_kernels() {
-#if defined(__x86_64__)
-  std::vector<const Kernels*> all{&kernels_v2, &kernels_v3, &kernels_v4};
-#else
-  std::vector<const Kernels*> all{&kernels_generic};
-#endif
-  std::erase_if(all, [](const Kernels* k) { return !runs(*k); });
-  return all;
-}
+std::vector<const Kernels*> supported_kernels() { return detail::supported(all_kernels); }
 
-const Kernels& kernels() {
-  const auto supported = supported_kernels();
-  const char* wanted = std::getenv("NEYMAN_ISA");
-  if (!wanted || !*wanted) return *supported.back();
-  std::string names;
-  for (const Kernels* k : supported) {
-    if (std::strcmp(k->name, wanted) == 0) return *k;
-    names += (names.empty() ? "" : ", ") + std::string(k->name);
-  }
-  fail_argument("mlp", "NEYMAN_ISA", wanted, "one of " + names + " on this machine");
-}
+const Kernels& kernels() { return detail::choose("mlp", supported_kernels()); }
 
 void random_order(std::vector<std::uint32_t>& order, std::uint64_t seed, std::uint64_t epoch) {
   const std::size_t n = order.size();

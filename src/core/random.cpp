@@ -1,8 +1,10 @@
 #include "neyman/core/random.hpp"
 
-#include <Random123/philox.h>
-
+#include <algorithm>
 #include <cmath>
+
+#include "core/instruction_set.hpp"
+#include "core/random_kernels.hpp"
 
 namespace neyman {
 
@@ -21,13 +23,23 @@ std::uint64_t hash(std::uint64_t seed, std::string_view purpose) {
   return mix(h);
 }
 
-/// 52 bits and a half: in (0, 1), symmetric, never 0 or 1.
+/// As the kernels do it.
 double to_unit(std::uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1.0p-52; }
+
+/// Numbers that stay in L1 between their uniform and their last form.
+constexpr std::size_t chunk = 1024;
+
+/// Chosen once: every set gives the same numbers.
+const philox::Kernels& kernels() {
+  static const philox::Kernels& chosen =
+      detail::choose("RandomStream", detail::supported(philox::all_kernels));
+  return chosen;
+}
 
 }  // namespace
 
 RandomStream::RandomStream(std::uint64_t seed, std::string_view purpose, std::uint64_t block)
-    : seed_(seed), key_(hash(seed, purpose)), block_(block) {}
+    : key_(hash(seed, purpose)), block_(block) {}
 
 RandomStream RandomStream::child(std::string_view purpose, std::uint64_t block) const {
   // The child's key depends on this stream's whole name, so children of different blocks differ.
@@ -35,38 +47,30 @@ RandomStream RandomStream::child(std::string_view purpose, std::uint64_t block) 
 }
 
 void RandomStream::refill() {
-  const auto low = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
-  const auto high = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
-  r123::Philox4x32::ctr_type counter{{low(counter_), high(counter_), low(block_), high(block_)}};
-  const r123::Philox4x32::key_type key{{low(key_), high(key_)}};
-  const auto out = r123::Philox4x32()(counter, key);
-  buffer_[0] = (std::uint64_t{out[1]} << 32) | out[0];
-  buffer_[1] = (std::uint64_t{out[3]} << 32) | out[2];
-  left_ = 2;
-  ++counter_;
+  static_assert(std::tuple_size_v<decltype(buffer_)> == philox::group_words);
+  kernels().bits({key_, block_, counter_}, buffer_.data(), 1);
+  counter_ += philox::group;
+  used_ = 0;
 }
 
 std::uint64_t RandomStream::bits() {
-  if (left_ == 0) refill();
-  return buffer_[--left_];
+  if (used_ == buffer_.size()) refill();
+  return buffer_[used_++];
 }
 
 double RandomStream::uniform() { return to_unit(bits()); }
 
 double RandomStream::normal() {
-  // Box–Muller: exact, no rejection, so a stream's use is the same on every machine.
-  if (has_spare_) {
-    has_spare_ = false;
-    return spare_normal_;
-  }
-  const double radius = std::sqrt(-2.0 * std::log(uniform()));
-  const double angle = 6.283185307179586477 * uniform();
-  spare_normal_ = radius * std::sin(angle);
-  has_spare_ = true;
-  return radius * std::cos(angle);
+  double out = 0.0;
+  fill_normal({&out, 1});
+  return out;
 }
 
-double RandomStream::exponential() { return -std::log(uniform()); }
+double RandomStream::exponential() {
+  double out = 0.0;
+  fill_exponential({&out, 1});
+  return out;
+}
 
 double RandomStream::gamma(double shape) {
   // Marsaglia and Tsang (2000); shapes below 1 by the boost U^(1/shape).
@@ -110,11 +114,45 @@ std::uint64_t RandomStream::poisson(double mean) {
 }
 
 void RandomStream::fill_uniform(std::span<double> out) {
-  for (double& value : out) value = uniform();
+  std::size_t i = 0;
+  while (i < out.size() && used_ < buffer_.size()) out[i++] = uniform();
+  if (const std::size_t groups = (out.size() - i) / philox::group_words; groups > 0) {
+    kernels().uniform({key_, block_, counter_}, out.data() + i, groups);
+    counter_ += groups * philox::group;
+    i += groups * philox::group_words;
+  }
+  while (i < out.size()) out[i++] = uniform();
 }
 
 void RandomStream::fill_normal(std::span<double> out) {
-  for (double& value : out) value = normal();
+  // Box–Muller: exact, no rejection, so a stream's use is the same on every machine. One at a
+  // time or many at once, the pairs are the same.
+  if (has_spare_ && !out.empty()) {
+    has_spare_ = false;
+    out.front() = spare_normal_;
+    out = out.subspan(1);
+  }
+  while (out.size() > 1) {
+    const auto part = out.first(std::min(chunk, out.size() / 2 * 2));
+    fill_uniform(part);
+    kernels().normal(part.data(), part.size() / 2);
+    out = out.subspan(part.size());
+  }
+  if (out.empty()) return;
+  std::array<double, 2> pair{uniform(), uniform()};
+  kernels().normal(pair.data(), 1);
+  out.front() = pair[0];
+  spare_normal_ = pair[1];
+  has_spare_ = true;
+}
+
+void RandomStream::fill_exponential(std::span<double> out) {
+  while (!out.empty()) {
+    const auto part = out.first(std::min(chunk, out.size()));
+    fill_uniform(part);
+    kernels().exponential(part.data(), part.size());
+    out = out.subspan(part.size());
+  }
 }
 
 std::uint64_t derive_seed(std::uint64_t seed, std::string_view purpose, std::uint64_t index) {

@@ -31,8 +31,8 @@ double Exponential::rate(std::span<const double> point) const {
 void Exponential::sample(std::span<const double> point, RandomStream& random, Matrix& out) const {
   detail::check_shape(*this, out);
   const double location = location_(point), scale = 1.0 / rate(point);
-  random.fill_uniform(out.values());
-  for (double& value : out.values()) value = location - scale * std::log(value);
+  random.fill_exponential(out.values());
+  for (double& value : out.values()) value = location + scale * value;
 }
 
 void Exponential::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
@@ -40,10 +40,10 @@ void Exponential::sample_each(MatrixView points, RandomStream& random, Matrix& o
   std::vector<double> location(out.rows()), rate(out.rows());
   location_.each(points, location);
   rate_.each(points, rate);
-  random.fill_uniform(out.values());
+  random.fill_exponential(out.values());
   for (std::size_t i = 0; i < out.rows(); ++i) {
     check_positive("exponential", "rate", rate[i]);
-    out(i, 0) = location[i] - 1.0 / rate[i] * std::log(out(i, 0));
+    out(i, 0) = location[i] + 1.0 / rate[i] * out(i, 0);
   }
 }
 

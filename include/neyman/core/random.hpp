@@ -11,9 +11,13 @@ namespace neyman {
 
 /// A stream of random numbers, named by (seed, purpose, block).
 ///
-/// Counter based (Philox4x32-10 from Random123): streams with different names are independent,
+/// Counter based (Philox4x32-10, Salmon et al. 2011): streams with different names are independent,
 /// and a stream's numbers depend on its name alone, not on threads or on what was drawn
 /// elsewhere. A parallel loop gives each of its fixed blocks a stream of its own.
+///
+/// Many numbers at once are several times faster than one at a time, and are the same numbers.
+/// Bits, uniform, normal and exponential numbers have the same bits on every machine; normal and
+/// exponential numbers are exact to a relative 5e-16, in the tails too.
 ///
 /// Also a standard uniform random bit generator.
 class RandomStream {
@@ -31,7 +35,7 @@ class RandomStream {
 
   std::uint64_t bits();                  ///< 64 random bits
   double uniform();                      ///< in (0, 1): never 0, never 1
-  double normal();                       ///< standard normal
+  double normal();                       ///< standard normal; within ±8.58
   double exponential();                  ///< mean 1
   double gamma(double shape);            ///< scale 1
   std::uint64_t below(std::uint64_t n);  ///< uniform in {0, …, n − 1}, unbiased; n >= 1
@@ -39,16 +43,16 @@ class RandomStream {
 
   void fill_uniform(std::span<double> out);
   void fill_normal(std::span<double> out);
+  void fill_exponential(std::span<double> out);
 
  private:
   void refill();
 
-  std::uint64_t seed_ = 0;
   std::uint64_t key_ = 0;      // what Philox is keyed with: hash of (seed, purpose)
   std::uint64_t block_ = 0;    // high half of the counter
   std::uint64_t counter_ = 0;  // low half of the counter
-  std::array<std::uint64_t, 2> buffer_{};
-  unsigned left_ = 0;
+  std::array<std::uint64_t, 16> buffer_{};
+  std::size_t used_ = buffer_.size();
   double spare_normal_ = 0.0;
   bool has_spare_ = false;
 };

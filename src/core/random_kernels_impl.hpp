@@ -1,0 +1,243 @@
+// The kernels of random_kernels.hpp in vectors of the compiler; included once for each instruction
+// set, by a source that defines NEYMAN_KERNELS_ISA and is compiled with the options of that set.
+// Everything here has internal linkage: no function compiled for one set can serve another.
+#include "core/random_kernels.hpp"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace neyman::philox {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr std::size_t lanes = 8;
+#elif defined(__AVX__)
+constexpr std::size_t lanes = 4;
+#else
+constexpr std::size_t lanes = 2;
+#endif
+
+typedef double Reals __attribute__((vector_size(8 * lanes)));
+typedef double LooseReals __attribute__((vector_size(8 * lanes), aligned(8), may_alias));
+typedef std::uint64_t Words __attribute__((vector_size(8 * lanes)));
+typedef std::uint64_t LooseWords __attribute__((vector_size(8 * lanes), aligned(8), may_alias));
+
+#define NEYMAN_INLINE inline __attribute__((always_inline))
+
+NEYMAN_INLINE Reals load(const double* from) { return *reinterpret_cast<const LooseReals*>(from); }
+NEYMAN_INLINE void store(double* to, Reals values) { *reinterpret_cast<LooseReals*>(to) = values; }
+NEYMAN_INLINE void store(std::uint64_t* to, Words words) {
+  *reinterpret_cast<LooseWords*>(to) = words;
+}
+
+/// (a0, b0, a2, b2, …) and (a1, b1, a3, b3, …): one instruction each, and each other's inverse.
+template <class T>
+NEYMAN_INLINE T evens(T a, T b) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+#elif defined(__AVX__)
+  return __builtin_shufflevector(a, b, 0, 4, 2, 6);
+#else
+  return __builtin_shufflevector(a, b, 0, 2);
+#endif
+}
+template <class T>
+NEYMAN_INLINE T odds(T a, T b) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+#elif defined(__AVX__)
+  return __builtin_shufflevector(a, b, 1, 5, 3, 7);
+#else
+  return __builtin_shufflevector(a, b, 1, 3);
+#endif
+}
+
+/// Which of a vector's counters each lane takes, so that evens and odds put the words in order.
+#if defined(__AVX512F__)
+constexpr Words lane_counters = {0, 4, 1, 5, 2, 6, 3, 7};
+#elif defined(__AVX__)
+constexpr Words lane_counters = {0, 2, 1, 3};
+#else
+constexpr Words lane_counters = {0, 1};
+#endif
+
+/// Products of 64 bits of the lower halves; compilers do not find this instruction by themselves.
+NEYMAN_INLINE Words multiply(Words a, std::uint32_t b) {
+#if defined(__AVX512F__)
+  return (Words)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(b));
+#elif defined(__AVX2__)
+  return (Words)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(b));
+#elif defined(__SSE2__)
+  return (Words)_mm_mul_epu32((__m128i)a, _mm_set1_epi64x(b));
+#else
+  return (a & 0xffffffffULL) * b;
+#endif
+}
+
+NEYMAN_INLINE Reals square_root(Reals x) {
+#if defined(__AVX512F__)
+  return (Reals)_mm512_sqrt_pd((__m512d)x);
+#elif defined(__AVX__)
+  return (Reals)_mm256_sqrt_pd((__m256d)x);
+#elif defined(__SSE2__)
+  return (Reals)_mm_sqrt_pd((__m128d)x);
+#else
+  for (std::size_t i = 0; i < lanes; ++i) x[i] = __builtin_sqrt(x[i]);
+  return x;
+#endif
+}
+
+struct WordPair {
+  Words lower, upper;
+};
+
+/// Salmon, Moraes, Dror and Shaw (2011). Each lane holds 32 bits of the counter in its lower
+/// half; what gathers in the upper half never comes down.
+NEYMAN_INLINE WordPair philox(const State& state, Words counter) {
+  constexpr std::uint64_t half = 0xffffffffULL;
+  Words c0 = counter, c1 = counter >> 32;
+  Words c2 = Words{} + state.block, c3 = Words{} + (state.block >> 32);
+  auto k0 = static_cast<std::uint32_t>(state.key);
+  auto k1 = static_cast<std::uint32_t>(state.key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const Words p0 = multiply(c0, 0xd2511f53U), p1 = multiply(c2, 0xcd9e8d57U);
+    c0 = (p1 >> 32) ^ c1 ^ std::uint64_t{k0};
+    c1 = p1;
+    c2 = (p0 >> 32) ^ c3 ^ std::uint64_t{k1};
+    c3 = p0;
+    k0 += 0x9e3779b9U;
+    k1 += 0xbb67ae85U;
+  }
+  return {(c1 << 32) | (c0 & half), (c3 << 32) | (c2 & half)};
+}
+
+/// 52 bits and a half over 2^52: in (0, 1), symmetric, never 0 or 1; every step is exact.
+NEYMAN_INLINE Reals to_unit(Words words) {
+  const Words in_one_to_two = (words >> 12) | 0x3ff0000000000000ULL;
+  return ((Reals)in_one_to_two - 1.0) + 0x1p-53;
+}
+
+/// log u for normal u in (0, √2): u = 2^k m with m in [√½, √2), s = (m − 1)/(m + 1), log m = 2
+/// artanh s = 2s + s R, R/s² the minimax polynomial of s² (error 1.3e-18 of log m). Summed as in
+/// fdlibm, where the exact m − 1 is the largest term. Relative error below 2e-16, near u = 1 too.
+NEYMAN_INLINE Reals logarithm(Reals u) {
+  constexpr std::uint64_t exponent = 0xfff0000000000000ULL, one = 0x3ff0000000000000ULL;
+  constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcdULL;
+  const Words bits = (Words)u;
+  const Words shifted = bits + (one - root_half);  // its exponent is that of 2^k
+  const Reals m = (Reals)(bits - (shifted & exponent) + one);
+  const Reals k = (Reals)((shifted >> 52) | 0x4330000000000000ULL) - (0x1p52 + 1023.0);
+  const Reals f = m - 1.0;
+  const Reals s = f / (f + 2.0);
+  const Reals z = s * s;
+  Reals r = z * 0x1.2ef06c255b517p-3 + 0x1.39a3f9405dc3dp-3;
+  r = r * z + 0x1.746626924d4c9p-3;
+  r = r * z + 0x1.c71c528d6763fp-3;
+  r = r * z + 0x1.2492494137639p-2;
+  r = r * z + 0x1.9999999980d5dp-2;
+  r = r * z + 0x1.555555555558fp-1;
+  r = r * z;
+  const Reals half_square = f * f * 0.5;
+  // log 2 in two parts, of which k times the first is exact
+  return k * 0x1.62e42fee00000p-1 -
+         ((half_square - (s * (half_square + r) + k * 0x1.a39ef35793c76p-33)) - f);
+}
+
+struct Turn {
+  Reals cosine, sine;
+};
+
+/// cos 2πv and sin 2πv for v in (0, 1): 4v = q + r with a whole q and |r| <= ½, both exact, and
+/// minimax polynomials of r² for a quarter turn (errors 4e-18 and 4e-20). Relative error
+/// below 3e-16, near the zeros too.
+NEYMAN_INLINE Turn turn(Reals v) {
+  constexpr double to_integer = 0x1.8p52;  // adding it rounds to an integer
+  const Reals quarters = v * 4.0;
+  const Reals rounded = quarters + to_integer;
+  const Reals r = quarters - (rounded - to_integer);
+  const Words q = (Words)rounded;
+  const Reals z = r * r;
+  Reals s = z * 0x1.e407867b7abc5p-25 + -0x1.e300b1eac4136p-19;
+  s = s * z + 0x1.5078302900de9p-13;
+  s = s * z + -0x1.32d2cce34216bp-8;
+  s = s * z + 0x1.466bc67758e72p-4;
+  s = s * z + -0x1.4abbce625be47p-1;
+  s = s * z + 0x1.1a62633145c07p-54;  // what π/2 lacks
+  s = s * r + r * 0x1.921fb54442d18p+0;
+  Reals c = z * -0x1.b273630012874p-28 + 0x1.f9cc777411587p-22;
+  c = c * z + -0x1.a6d1ecc96cf56p-16;
+  c = c * z + 0x1.e1f50683ce519p-11;
+  c = c * z + -0x1.55d3c7e3c96f4p-6;
+  c = c * z + 0x1.03c1f081b5ab1p-2;
+  c = c * z + -0x1.3bd3cc9be45dep+0;
+  c = c * z + 1.0;
+  // An odd q swaps the two; the signs are those of the quadrant.
+  const Words swap = -(q & 1);
+  const Words change = ((Words)s ^ (Words)c) & swap;
+  return {(Reals)(((Words)c ^ change) ^ (((q + 1) & 2) << 62)),
+          (Reals)(((Words)s ^ change) ^ ((q & 2) << 62))};
+}
+
+void bits(const State& state, std::uint64_t* out, std::size_t groups) {
+  for (std::size_t i = 0; i < groups * group; i += lanes) {
+    const WordPair words = philox(state, lane_counters + (state.counter + i));
+    store(out + 2 * i, evens(words.upper, words.lower));
+    store(out + 2 * i + lanes, odds(words.upper, words.lower));
+  }
+}
+
+void uniform(const State& state, double* out, std::size_t groups) {
+  for (std::size_t i = 0; i < groups * group; i += lanes) {
+    const WordPair words = philox(state, lane_counters + (state.counter + i));
+    store(out + 2 * i, to_unit(evens(words.upper, words.lower)));
+    store(out + 2 * i + lanes, to_unit(odds(words.upper, words.lower)));
+  }
+}
+
+struct Pair {
+  Reals x, y;
+};
+
+/// Box and Muller (1958).
+NEYMAN_INLINE Pair normal_pair(Reals u, Reals v) {
+  const Reals radius = square_root(logarithm(u) * -2.0);
+  const Turn direction = turn(v);
+  return {radius * direction.cosine, radius * direction.sine};
+}
+
+// What is left over has every lane do the same, which keeps it in registers.
+
+void normal(double* values, std::size_t pairs) {
+  double* const end = values + 2 * pairs;
+  for (; end - values >= std::ptrdiff_t{2 * lanes}; values += 2 * lanes) {
+    const Reals a = load(values), b = load(values + lanes);
+    const Pair pair = normal_pair(evens(a, b), odds(a, b));
+    store(values, evens(pair.x, pair.y));
+    store(values + lanes, odds(pair.x, pair.y));
+  }
+  for (; values != end; values += 2) {
+    const Pair pair = normal_pair(values[0] - Reals{}, values[1] - Reals{});
+    values[0] = pair.x[0];
+    values[1] = pair.y[0];
+  }
+}
+
+void exponential(double* values, std::size_t count) {
+  double* const end = values + count;
+  for (; end - values >= std::ptrdiff_t{lanes}; values += lanes)
+    store(values, -logarithm(load(values)));
+  for (; values != end; ++values) values[0] = -logarithm(values[0] - Reals{})[0];
+}
+
+}  // namespace
+
+#define NEYMAN_TEXT_(x) #x
+#define NEYMAN_TEXT(x) NEYMAN_TEXT_(x)
+#define NEYMAN_JOIN_(a, b) a##b
+#define NEYMAN_JOIN(a, b) NEYMAN_JOIN_(a, b)
+
+extern const Kernels NEYMAN_JOIN(kernels_, NEYMAN_KERNELS_ISA) = {
+    NEYMAN_TEXT(NEYMAN_KERNELS_ISA), bits, uniform, normal, exponential};
+
+}  // namespace neyman::philox
