@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
@@ -113,6 +114,47 @@ FitReport report_fit(const Likelihood& likelihood, Fit best, const std::vector<d
   return report;
 }
 
+namespace {
+
+/// Six standard errors about the estimate, to a round tenth of one, where that is much narrower
+/// than the range.
+std::string narrower_ranges(const Fit& fit, const ParameterSpace& parameters) {
+  std::vector<std::string> out;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const double unit = std::pow(10.0, std::floor(std::log10(fit.error(p))));
+    const auto rounded = [&](double value) { return unit * std::round(value / unit); };
+    const double low = std::max(parameters[p].low, rounded(fit.point[p] - 6.0 * fit.error(p)));
+    const double high = std::min(parameters[p].high, rounded(fit.point[p] + 6.0 * fit.error(p)));
+    if (high - low < 0.7 * (parameters[p].high - parameters[p].low))
+      out.push_back(fmt::format("{} = [{:.6g}, {:.6g}]", parameters[p].name, low, high));
+  }
+  return fmt::format("{}", fmt::join(out, ", "));
+}
+
+/// Where finite simulation matters: what to do.
+void note_simulation(const Fit& fit, const ParameterSpace& parameters, Results& results) {
+  constexpr double enough = 0.25;  // adds 3 % to the error, but the estimate may be off by it
+  std::size_t worst = 0;
+  double largest = 0.0;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const double statistical = fit.statistical_error(p);
+    const double part = statistical > 0.0 ? fit.simulation_error(p) / statistical : 0.0;
+    if (part > largest) {
+      largest = part;
+      worst = p;
+    }
+  }
+  if (largest < enough) return;
+  const auto ranges = narrower_ranges(fit, parameters);
+  results.warnings.push_back(
+      fmt::format("finite simulation adds {:.2f} of the statistical error to {}: raise "
+                  "training.samples{}",
+                  largest, parameters[worst].name,
+                  ranges.empty() ? "" : ", or narrow the ranges, for example to " + ranges));
+}
+
+}  // namespace
+
 void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
               Results& results) {
   if (!report.fit.ok())
@@ -125,6 +167,9 @@ void note_fit(const FitReport& report, const ParameterSpace& parameters, const c
         results.warnings.push_back(
             fmt::format("the {} interval of {} of the {}fit ends at the parameter's range",
                         interval.level, parameters[p].name, which));
+  // The ranges do not matter to ratios between the components of a mixture.
+  if (report.fit.ok() && results.ratio != "decomposed")
+    note_simulation(report.fit, parameters, results);
 }
 
 void note_outside(const Ratio& ratio, const Samples& data, Results& results) {

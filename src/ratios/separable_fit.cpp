@@ -483,7 +483,7 @@ class Newton {
   std::vector<double> precision_;
   double resolution_ = 0.0;
   Eigen::MatrixXd hessian_;
-  Eigen::LDLT<Eigen::MatrixXd> solver_;
+  Eigen::LLT<Eigen::MatrixXd> solver_;
 };
 
 }  // namespace

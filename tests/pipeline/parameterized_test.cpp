@@ -208,6 +208,27 @@ TEST(ParameterizedRun, AConstraintIsUsed) {
   EXPECT_LT(constrained.fit.fit.statistical_error(0), 0.8 * plain.fit.fit.statistical_error(0));
 }
 
+TEST(ParameterizedRun, SaysWhatToDoWhereSimulationIsShort) {
+  const auto told = [](const std::string& study) {
+    const auto results = run(parse(study)).results;
+    const double part = results.fit.fit.simulation_error(0) / results.fit.fit.statistical_error(0);
+    for (const auto& warning : results.warnings)
+      if (warning.find("finite simulation adds") != std::string::npos) {
+        EXPECT_GT(part, 0.25);
+        EXPECT_NE(warning.find("training.samples, or narrow the ranges, for example to mu = ["),
+                  std::string::npos)
+            << warning;
+        return true;
+      }
+    EXPECT_LT(part, 0.25);
+    return false;
+  };
+  // As many observed events as simulated ones tell more than the simulation does; the ranges are
+  // then a hundred errors wide.
+  EXPECT_TRUE(told(edited(normal_study, "events = 300", "events = 20000")));
+  EXPECT_FALSE(told(edited(normal_study, "samples = 6000", "samples = 60000")));
+}
+
 TEST(ParameterizedRun, ANuisanceParameterIsProfiled) {
   const auto results =
       run(parse(two_parameters(", role = \"nuisance\"") +
