@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
+#include <map>
 
 #include "neyman/core/check.hpp"
 #include "neyman/inference/statistics.hpp"
@@ -23,6 +24,18 @@ double binomial_p_value(std::size_t inside, std::size_t datasets, double probabi
   return std::min(1.0, 2.0 * std::min(at_most, at_least));
 }
 
+/// "alpha:0.683", another for each count.
+std::vector<std::string> names_of(std::span<const CoverageCount> counts) {
+  std::vector<std::string> out;
+  std::map<std::string, int> seen;
+  for (const auto& count : counts) {
+    auto name = fmt::format("{}{}{:g}", count.of, count.of.empty() ? "" : ":", count.level);
+    if (const int times = ++seen[name]; times > 1) name += fmt::format("#{}", times);
+    out.push_back(std::move(name));
+  }
+  return out;
+}
+
 }  // namespace
 
 Diagnostic diagnose_coverage(std::span<const CoverageCount> counts,
@@ -39,7 +52,9 @@ Diagnostic diagnose_coverage(std::span<const CoverageCount> counts,
   Diagnostic::Series nominal{"nominal", Diagnostic::Series::Style::line, {0, 1}, {0, 1}, {}, {}};
   Diagnostic::Series observed{"observed", Diagnostic::Series::Style::points, {}, {}, {}, {}};
   double smallest = 1.0;
-  for (const auto& count : counts) {
+  const auto names = names_of(counts);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const auto& count = counts[i];
     check_in_range(function, "level", count.level, 1e-9, 1.0 - 1e-9);
     check_at_least(function, "datasets", count.datasets, 1);
     check_in_range(function, "inside", static_cast<double>(count.inside), 0.0,
@@ -53,8 +68,8 @@ Diagnostic diagnose_coverage(std::span<const CoverageCount> counts,
     smallest = std::min(smallest, p);
     if (std::abs(share - count.level) > std::abs(out.statistic))
       out.statistic = share - count.level;
-    out.numbers.emplace_back(fmt::format("coverage:{:g}", count.level), share);
-    out.numbers.emplace_back(fmt::format("p_value:{:g}", count.level), p);
+    out.numbers.emplace_back("coverage:" + names[i], share);
+    out.numbers.emplace_back("p_value:" + names[i], p);
     const double error = std::sqrt(count.level * (1.0 - count.level) / n);
     observed.x.push_back(count.level);
     observed.y.push_back(share);

@@ -130,21 +130,29 @@ void diagnose_repetition(Results& results) {
   }
   if (!results.coverage) return;
   std::vector<CoverageCount> counts;
-  const auto count = [&](const std::vector<double>& shares, std::size_t datasets) {
+  const auto count = [&](const std::vector<double>& shares, std::size_t datasets,
+                         const std::string& of) {
     for (std::size_t l = 0; l < shares.size() && datasets > 0; ++l)
       counts.push_back(
           {results.coverage->config.levels[l],
            static_cast<std::size_t>(std::llround(shares[l] * static_cast<double>(datasets))),
-           datasets});
+           datasets, of});
+  };
+  const auto& covered = results.coverage->points;
+  const auto name = [&](std::size_t point, const std::string& parameter) {
+    if (covered.size() == 1) return parameter;
+    return fmt::format("point {}{}{}", point + 1, parameter.empty() ? "" : ":", parameter);
   };
   // Regions of all parameters may cover where the interval of one, the others profiled, does not.
-  for (const auto& point : results.coverage->points) {
+  for (std::size_t at = 0; at < covered.size(); ++at) {
+    const auto& point = covered[at];
     const bool simulated = !point.coverage_critical.empty();
     count(simulated ? point.coverage_critical : point.ensemble.coverage,
-          point.ensemble.statistic.size());
+          point.ensemble.statistic.size(), name(at, ""));
     for (std::size_t i = 0; i < point.ensemble.profiles.size(); ++i)
       count(simulated ? point.profile_coverage_critical[i] : point.ensemble.profiles[i].coverage,
-            point.ensemble.profiles[i].statistic.size());
+            point.ensemble.profiles[i].statistic.size(),
+            name(at, results.parameters[results.coverage->config.interest[i]].name));
   }
   if (!counts.empty()) results.diagnostics.push_back(diagnose_coverage(counts));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/random.hpp"
@@ -34,6 +35,18 @@ TEST(Coverage, ToleranceAndSeveralLevels) {
   EXPECT_EQ(diagnose_coverage(poor, {.tolerance = 0.08}).verdict, Diagnostic::Verdict::pass);
   EXPECT_NEAR(*failed.number("coverage:0.683"), 0.61, 1e-12);
   EXPECT_EQ(failed.panels[0].series[1].x.size(), 2u);
+}
+
+TEST(Coverage, NamesEveryCountDifferently) {
+  const CoverageCount counts[] = {
+      {0.683, 60, 100}, {0.95, 94, 100}, {0.683, 70, 100, "alpha"}, {0.683, 71, 100, "alpha"}};
+  const auto found = diagnose_coverage(counts);
+  EXPECT_EQ(*found.number("coverage:0.683"), 0.60);
+  EXPECT_EQ(*found.number("coverage:0.95"), 0.94);
+  EXPECT_EQ(*found.number("coverage:alpha:0.683"), 0.70);
+  EXPECT_EQ(*found.number("coverage:alpha:0.683#2"), 0.71);
+  std::set<std::string> names;
+  for (const auto& [name, value] : found.numbers) EXPECT_TRUE(names.insert(name).second) << name;
 }
 
 TEST(Coverage, SaysWhatIsWrong) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "neyman/diagnostics/diagnostic.hpp"
@@ -13,6 +14,7 @@ namespace neyman {
 struct CoverageCount {
   double level = 0.683;
   std::size_t inside = 0, datasets = 0;
+  std::string of = {};  ///< what the region is of ("alpha"), where there are several of one level
 };
 
 struct CoverageTestConfig {
@@ -20,7 +22,9 @@ struct CoverageTestConfig {
 };
 
 /// Coverage against its nominal level: exact two-sided binomial p-values for the coverage within
-/// the tolerance of the level that fits best, the smallest corrected for the number of levels.
+/// the tolerance of the level that fits best, the smallest corrected for the number of levels. The
+/// further results are named `coverage:0.683` and `p_value:0.683`, with `of` between where it is
+/// not empty, and `#2`, `#3`, … after names that would be the same.
 /// @throw ArgumentError without counts, with a level outside (0, 1) or more inside than datasets.
 Diagnostic diagnose_coverage(std::span<const CoverageCount> counts,
                              const CoverageTestConfig& config = {});
