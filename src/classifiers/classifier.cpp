@@ -52,6 +52,11 @@ void check_finite_table(const char* function, MatrixView x) {
 
 }  // namespace
 
+void Classifier::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed) {
+  const TrainingRows rows = epochs(0);
+  fit({rows.x, rows.denominator, rows.weights, seed});
+}
+
 Matrix Classifier::gradient(MatrixView) const {
   throw ArgumentError(kind() + ".gradient: the classifier is " + kind() +
                       ", but must be differentiable");

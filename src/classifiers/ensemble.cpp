@@ -76,6 +76,18 @@ void Ensemble::fit(const TrainingSet& data) {
   members_ = std::move(members);
 }
 
+void Ensemble::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed) {
+  constexpr std::size_t apart = std::size_t{1} << 32;  // more than any training has epochs
+  Members members(config_.members);
+  parallel_tasks(members.size(), [&](std::size_t k) {
+    std::unique_ptr<Classifier> member = config_.of[k % config_.of.size()]->fresh();
+    member->fit_epochs([&](std::size_t epoch) { return epochs(k * apart + epoch); },
+                       derive_seed(seed, "ensemble", k));
+    members[k] = std::move(member);
+  });
+  members_ = std::move(members);
+}
+
 std::vector<Logits> Ensemble::member_logits(MatrixView x) const {
   detail::check_input("ensemble.logits", *this, x);
   std::vector<Logits> logits;

@@ -214,7 +214,7 @@ double effective_rows(const std::vector<double>& weights) {
 
 /// The rate of a step as a part of the highest.
 double rate(const Mlp::Config& c, std::size_t step, std::size_t steps, std::size_t steps_an_epoch) {
-  const double done = static_cast<double>(step) / static_cast<double>(steps);
+  const double done = std::min(1.0, static_cast<double>(step) / static_cast<double>(steps));
   const double warm =
       c.warm_up > 0.0 ? std::min(1.0, (done + 1.0 / double(steps)) / c.warm_up) : 1.0;
   const double epoch = static_cast<double>(step) / static_cast<double>(steps_an_epoch);
@@ -256,7 +256,9 @@ class Trainer {
   }
 
   /// Trains on the first `training` rows, watches `held_out`, and returns the parameters to keep.
+  /// `renew` is called before each epoch, may replace the rows, and returns how many train.
   mlp::Buffer train(std::size_t training, const std::vector<std::uint32_t>& held_out,
+                    const std::function<std::size_t(std::size_t)>& renew,
                     std::vector<Mlp::Epoch>& history) {
     std::vector<std::uint32_t> order(training);
     const std::size_t batch = std::min(config_.batch_size, order.size());
@@ -266,6 +268,7 @@ class Trainer {
     double lowest = std::numeric_limits<double>::infinity();
     std::size_t since_best = 0, step = 0;
     for (std::size_t epoch = 0; epoch < config_.epochs; ++epoch) {
+      order.resize(renew(epoch));
       mlp::random_order(order, seed_, epoch);
       double loss = 0.0;
       for (std::size_t begin = 0; begin < order.size(); begin += batch, ++step) {
@@ -439,10 +442,21 @@ Mlp::~Mlp() = default;
 Mlp::Mlp(Mlp&&) noexcept = default;
 Mlp& Mlp::operator=(Mlp&&) noexcept = default;
 
-void Mlp::fit(const TrainingSet& data) {
-  std::vector<double> weights = detail::balanced_weights("Mlp::fit", data);
+void Mlp::fit(const TrainingSet& data) { learn(data, nullptr); }
+
+void Mlp::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed) {
+  if (config_.held_out > 0.0)
+    fail_argument("Mlp::fit_epochs", "held_out", fmt::format("{}", config_.held_out),
+                  "0 where every epoch has events of its own");
+  const TrainingRows first = epochs(0);
+  learn({first.x, first.denominator, first.weights, seed}, &epochs);
+}
+
+void Mlp::learn(const TrainingSet& data, const TrainingEpochs* epochs) {
+  const char* function = epochs == nullptr ? "Mlp::fit" : "Mlp::fit_epochs";
+  std::vector<double> weights = detail::balanced_weights(function, data);
   if (data.size() > std::numeric_limits<std::uint32_t>::max()) {
-    fail_argument("Mlp::fit", "rows", std::to_string(data.size()), "at most 4294967295");
+    fail_argument(function, "rows", std::to_string(data.size()), "at most 4294967295");
   }
   auto state = std::make_unique<State>(data.x.cols(), config_);
   Moments scaling = moments(data.x, weights, state->mean.size());
@@ -451,13 +465,27 @@ void Mlp::fit(const TrainingSet& data) {
   // training rows first
   std::vector<std::uint32_t> rows = split.training;
   rows.insert(rows.end(), split.held_out.begin(), split.held_out.end());
-  const PackedRows packed = pack_rows(data, weights, rows, scaling);
+  PackedRows packed = pack_rows(data, weights, rows, scaling);
   std::vector<std::uint32_t> held_out(split.held_out.size());
   std::iota(held_out.begin(), held_out.end(), static_cast<std::uint32_t>(split.training.size()));
 
-  const double decay = config_.weight_decay.value_or(4.5 / std::sqrt(effective_rows(weights)));
+  const auto renew = [&](std::size_t epoch) {
+    if (epochs == nullptr || epoch == 0) return split.training.size();
+    const TrainingRows next = (*epochs)(epoch);
+    check_same_size(function, "a row of an epoch", next.x.cols(), data.x.cols(),
+                    "features, as in the first");
+    const TrainingSet set{next.x, next.denominator, next.weights, data.seed};
+    auto own = detail::balanced_weights(function, set);
+    const Split used = split_rows(set, 0.0, own);
+    packed = pack_rows(set, own, used.training, scaling);
+    return used.training.size();
+  };
+
+  const double passes = epochs == nullptr ? 1.0 : static_cast<double>(config_.epochs);
+  const double decay =
+      config_.weight_decay.value_or(4.5 / std::sqrt(passes * effective_rows(weights)));
   Trainer trainer(config_, state->network, packed, decay, data.seed);
-  state->parameters = trainer.train(split.training.size(), held_out, state->history);
+  state->parameters = trainer.train(split.training.size(), held_out, renew, state->history);
   mlp::kernels().transpose(state->network.shape(), state->parameters.data(),
                            state->transposed.data());
   state->mean = std::move(scaling.mean);

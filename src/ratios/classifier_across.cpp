@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -57,6 +58,39 @@ Partition cut(const Samples& events, std::size_t folds, std::uint64_t seed) {
                                : group_k_fold(events.groups, folds, seed);
 }
 
+/// Events of both sides; `denominator` may be empty: its events are those of the numerator.
+struct Sides {
+  Samples numerator, denominator;
+};
+
+Sides simulate_sides(const Distribution& simulator, const Design& design,
+                     const ParameterizedClassifierRatio::Config& config, std::size_t tops,
+                     std::size_t bottoms, std::uint64_t seed) {
+  const auto draw = [&](const Design& from, std::size_t count, const char* purpose) {
+    return simulate(simulator, design.parameters(), from, count, seed, purpose);
+  };
+  Sides out{draw(design, tops, "train"), {}};
+  if (bottoms == 0) return out;
+  const bool point = config.denominator == ParameterizedClassifierRatio::Denominator::point;
+  out.denominator = draw(point ? Design::fixed(design.parameters(), config.reference)
+                               : config.denominator_design.value_or(design),
+                         bottoms, "train/denominator");
+  return out;
+}
+
+/// All that a configuration asks for.
+Sides simulate_all(const DistributionPtr& simulator, const Design& design,
+                   const ParameterizedClassifierRatio::Config& config) {
+  const char* function = "ParameterizedClassifierRatio";
+  if (simulator == nullptr) fail_argument(function, "simulator", "empty", "a distribution");
+  check_at_least(function, "folds", config.folds, 1);
+  const std::size_t n = config.samples * (config.fresh ? config.folds : 1);
+  const bool apart = config.denominator == ParameterizedClassifierRatio::Denominator::point ||
+                     config.denominator_design;
+  const std::size_t half = apart ? n / 2 : 0;
+  return simulate_sides(*simulator, design, config, n - half, half, config.seed);
+}
+
 }  // namespace
 
 /// Trains and calibrates a ratio; forgotten afterwards.
@@ -84,6 +118,7 @@ class ParameterizedClassifierRatio::Learner {
       ratio_.classifiers_[fold] = train(fold);
       if (progress != nullptr) progress->advance();
     });
+    ratio_.simulated_ += simulated_;
     switch (config_.calibration) {
       case Across::none:
         break;
@@ -115,8 +150,8 @@ class ParameterizedClassifierRatio::Learner {
     check_at_least(function, "folds", config_.folds, 1);
     if (config_.folds == 1 && config_.calibration == Across::smooth)
       fail_argument(function, "folds", "1", "at least 2 for a smooth calibration");
-    if (config_.folds == 1 && config_.fresh)
-      fail_argument(function, "folds", "1", "at least 2 with fresh events");
+    if (config_.fresh && simulator_ == nullptr)
+      fail_argument(function, "fresh", "true", "false without a simulator");
     numerator_.check(function);
     denominator_.check(function);
     check_theta(numerator_, "numerator");
@@ -197,38 +232,66 @@ class ParameterizedClassifierRatio::Learner {
   }
 
   std::unique_ptr<Classifier> train(std::size_t fold) const {
-    const auto folds = training_folds(fold);
-    std::size_t rows = 0;
-    for (const auto k : folds) rows += numerator_folds_[k].size() + denominator_folds_[k].size();
-    Matrix table(rows, inputs());
-    std::vector<std::uint8_t> sides(rows);
-    std::vector<double> weights(numerator_.weighted() || denominator_.weighted() ? rows : 0);
+    auto classifier = config_.classifier->fresh();
+    const auto seed = derive_seed(config_.seed, "train", fold);
+    const auto first = [&] {
+      return rows(numerator_, numerator_folds_, denominator_, denominator_folds_,
+                  training_folds(fold), config_.seed);
+    };
+    if (config_.fresh) {
+      classifier->fit_epochs(
+          [&](std::size_t epoch) { return epoch == 0 ? first() : fresh_rows(fold, epoch); }, seed);
+    } else {
+      const auto table = first();
+      classifier->fit({table.x, table.denominator, table.weights, seed});
+    }
+    return classifier;
+  }
+
+  /// As many events as the fold has, simulated anew.
+  TrainingRows fresh_rows(std::size_t fold, std::size_t epoch) const {
+    const auto seed = derive_seed(config_.seed, fmt::format("epoch/{}", fold), epoch);
+    const auto events = simulate_sides(*simulator_, design_, config_, numerator_folds_[fold].size(),
+                                       shared_ ? 0 : denominator_folds_[fold].size(), seed);
+    simulated_ += events.numerator.size() + events.denominator.size();
+    const auto& bottom = shared_ ? events.numerator : events.denominator;
+    return rows(events.numerator, cut(events.numerator, 1, seed), bottom, cut(bottom, 1, seed), {0},
+                seed);
+  }
+
+  /// Rows of both sides from the events of some folds.
+  TrainingRows rows(const Samples& numerator, const Partition& tops, const Samples& denominator,
+                    const Partition& bottoms, const std::vector<std::size_t>& folds,
+                    std::uint64_t seed) const {
+    std::size_t count = 0;
+    for (const auto k : folds) count += tops[k].size() + bottoms[k].size();
+    TrainingRows out{
+        Matrix(count, inputs()), std::vector<std::uint8_t>(count),
+        std::vector<double>(numerator.weighted() || denominator.weighted() ? count : 0)};
     std::size_t at = 0;
     const auto add = [&](const Samples& events, std::size_t event, std::uint8_t side,
                          std::span<const double> theta, std::span<const double> other) {
-      fill(table.row(at), events.x.row(event), theta, other);
-      sides[at] = side;
-      if (!weights.empty()) weights[at] = events.weight(event);
+      fill(out.x.row(at), events.x.row(event), theta, other);
+      out.denominator[at] = side;
+      if (!out.weights.empty()) out.weights[at] = events.weight(event);
       ++at;
     };
     for (const auto k : folds) {
       // The other θ of numerators (θ1) and of denominators (θ0).
-      const Companions bottom(denominator_, denominator_folds_[k], stream("theta1", k, 0));
-      const Companions top(numerator_, numerator_folds_[k], stream("theta0", k, 0));
-      for (std::size_t i = 0; i < numerator_folds_[k].size(); ++i) {
-        const std::size_t event = numerator_folds_[k][i];
-        add(numerator_, event, 0, numerator_.theta.row(event),
+      const Companions bottom(denominator, bottoms[k], RandomStream(seed, "theta1/0", k));
+      const Companions top(numerator, tops[k], RandomStream(seed, "theta0/0", k));
+      for (std::size_t i = 0; i < tops[k].size(); ++i) {
+        const std::size_t event = tops[k][i];
+        add(numerator, event, 0, numerator.theta.row(event),
             both() ? bottom(i) : std::span<const double>());
       }
-      for (std::size_t i = 0; i < denominator_folds_[k].size(); ++i) {
-        const std::size_t event = denominator_folds_[k][i];
-        add(denominator_, event, 1, top(i),
-            both() ? denominator_.theta.row(event) : std::span<const double>());
+      for (std::size_t i = 0; i < bottoms[k].size(); ++i) {
+        const std::size_t event = bottoms[k][i];
+        add(denominator, event, 1, top(i),
+            both() ? denominator.theta.row(event) : std::span<const double>());
       }
     }
-    auto classifier = config_.classifier->fresh();
-    classifier->fit({table, sides, weights, derive_seed(config_.seed, "train", fold)});
-    return classifier;
+    return out;
   }
 
   std::size_t companions(std::size_t events) const {
@@ -417,45 +480,14 @@ class ParameterizedClassifierRatio::Learner {
   const Config& config_;
   DistributionPtr simulator_;
   Partition numerator_folds_, denominator_folds_;
+  mutable std::atomic<std::size_t> simulated_{0};  // in epochs after the first
 };
-
-namespace {
-
-/// The events that a configuration asks for.
-struct Simulated {
-  Samples numerator, denominator;
-};
-
-Simulated simulate_sides(const DistributionPtr& simulator, const Design& design,
-                         const ParameterizedClassifierRatio::Config& config) {
-  using Denominator = ParameterizedClassifierRatio::Denominator;
-  const char* function = "ParameterizedClassifierRatio";
-  if (simulator == nullptr) fail_argument(function, "simulator", "empty", "a distribution");
-  check_at_least(function, "folds", config.folds, 1);
-  const std::size_t n = config.samples * (config.fresh ? config.folds : 1);
-  const auto draw = [&](const Design& from, std::size_t count, const char* purpose) {
-    return simulate(*simulator, design.parameters(), from, count, config.seed, purpose);
-  };
-  if (config.denominator == Denominator::point) {
-    const auto half = n / 2;
-    return {draw(design, n - half, "train"),
-            draw(Design::fixed(design.parameters(), config.reference), half, "train/denominator")};
-  }
-  if (config.denominator_design) {
-    const auto half = n / 2;
-    return {draw(design, n - half, "train"),
-            draw(*config.denominator_design, half, "train/denominator")};
-  }
-  return {draw(design, n, "train"), {}};
-}
-
-}  // namespace
 
 ParameterizedClassifierRatio::ParameterizedClassifierRatio(DistributionPtr simulator,
                                                            const Design& design, Config config,
                                                            Progress* progress)
     : ParameterizedRatio(design.parameters()) {
-  const auto events = simulate_sides(simulator, design, config);
+  const auto events = simulate_all(simulator, design, config);
   learn(events.numerator, events.denominator, design, std::move(config), std::move(simulator),
         progress);
   simulated_ += events.numerator.size() + events.denominator.size();

@@ -72,6 +72,21 @@ void expect_message(Call&& call, const std::string& part) {
   }
 }
 
+TEST_P(EveryClassifier, LearnsFromRowsMadeAnewForEachEpoch) {
+  const auto epochs = [](std::size_t epoch) {
+    auto data = two_normals(2000, 2000, 1, 1000 + epoch);
+    return TrainingRows{std::move(data.x), std::move(data.denominator), {}};
+  };
+  const Labelled test = two_normals(5000, 5000, 1, 99);
+  auto classifier = make();
+  classifier->fit_epochs(epochs, 1);
+  // 4000 rows at least, where the limits are of 20 000.
+  EXPECT_LT(mean_error(*classifier, test.x), 2.0 * limit(GetParam()).known_answer + 0.03);
+  const auto again = make();
+  again->fit_epochs(epochs, 1);
+  EXPECT_EQ(classifier->logits(test.x), again->logits(test.x));
+}
+
 TEST_P(EveryClassifier, LearnsTheKnownAnswer) {
   const auto classifier = fitted(two_normals(10000, 10000));
   const Labelled fresh = two_normals(5000, 5000, 1, 99);

@@ -785,5 +785,95 @@ TEST(Mlp, TheInstructionSetCanBePinned) {
   setenv("NEYMAN_ISA", saved.c_str(), 1);
 }
 
+// ---- Rows made anew for each epoch.
+
+TrainingRows noisy_rows(std::size_t rows, std::uint64_t seed, std::size_t columns = 2) {
+  RandomStream random(seed, "epochs");
+  TrainingRows out{Matrix(rows, columns), std::vector<std::uint8_t>(rows), {}};
+  for (std::size_t i = 0; i < rows; ++i) {
+    out.denominator[i] = i % 2 == 1;
+    for (std::size_t c = 0; c < columns; ++c)
+      out.x(i, c) = random.normal() + (out.denominator[i] != 0 && c == 0 ? 1.0 : 0.0);
+  }
+  return out;
+}
+
+Mlp::Config epochs_config() {
+  Mlp::Config config;
+  config.hidden = {8};
+  config.epochs = 4;
+  config.batch_size = 32;
+  config.weight_decay = 1e-3;
+  return config;
+}
+
+TEST(MlpEpochs, TheSameRowsInEachEpochAreOneSample) {
+  const auto rows = noisy_rows(300, 1);
+  Mlp fixed(epochs_config()), renewed(epochs_config());
+  fixed.fit({rows.x, rows.denominator, {}, 5});
+  std::vector<std::size_t> asked;
+  renewed.fit_epochs(
+      [&](std::size_t epoch) {
+        asked.push_back(epoch);
+        return rows;
+      },
+      5);
+  EXPECT_EQ(asked, (std::vector<std::size_t>{0, 1, 2, 3}));
+  EXPECT_EQ(fixed.parameters(), renewed.parameters());
+  EXPECT_EQ(fixed.history(), renewed.history());
+}
+
+TEST(MlpEpochs, OtherRowsAreOtherwiseLearned) {
+  const auto epochs = [](std::size_t epoch) { return noisy_rows(300, 1 + epoch); };
+  const auto rows = noisy_rows(300, 1);
+  Mlp fixed(epochs_config()), renewed(epochs_config());
+  fixed.fit({rows.x, rows.denominator, {}, 5});
+  renewed.fit_epochs(epochs, 5);
+  EXPECT_EQ(fixed.history()[0], renewed.history()[0]);
+  EXPECT_NE(fixed.history()[1], renewed.history()[1]);
+}
+
+TEST(MlpEpochs, LearnsNothingByHeart) {
+  // 200 rows and 100 epochs of a wide network: one sample is learned by heart, new ones are not.
+  Mlp::Config config;
+  config.hidden = {64, 64};
+  config.epochs = 100;
+  config.weight_decay = 0.0;
+  const auto rows = noisy_rows(200, 1), test = noisy_rows(4000, 77);
+  Mlp fixed(config), renewed(config);
+  fixed.fit({rows.x, rows.denominator, {}, 5});
+  renewed.fit_epochs([](std::size_t epoch) { return noisy_rows(200, 1 + epoch); }, 5);
+  const auto error = [&](const Mlp& network) {  // z* = x0 − ½
+    const auto z = network.logits(test.x);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < z.size(); ++i) sum += std::pow(z[i] - (test.x(i, 0) - 0.5), 2);
+    return std::sqrt(sum / static_cast<double>(z.size()));
+  };
+  EXPECT_LT(error(renewed), 0.3);
+  EXPECT_GT(error(fixed), 3.0 * error(renewed));
+}
+
+TEST(MlpEpochs, SaysWhatDoesNotFit) {
+  const auto message = [](const Mlp::Config& config, const TrainingEpochs& epochs) -> std::string {
+    try {
+      Mlp(config).fit_epochs(epochs, 1);
+    } catch (const ArgumentError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  auto held = epochs_config();
+  held.held_out = 0.1;
+  EXPECT_NE(message(held, [](std::size_t) { return noisy_rows(100, 1); })
+                .find("held_out is 0.1, but must be 0 where every epoch has events of its own"),
+            std::string::npos);
+  // Simulations may fail: a few rows more or less are no reason to.
+  EXPECT_EQ(message(epochs_config(), [](std::size_t e) { return noisy_rows(100 + 3 * e, 1); }), "");
+  EXPECT_EQ(message(epochs_config(), [](std::size_t e) { return noisy_rows(100 - 3 * e, 1); }), "");
+  EXPECT_NE(message(epochs_config(), [](std::size_t e) { return noisy_rows(100, 1, 2 + e); })
+                .find("as in the first"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace neyman

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,6 +26,17 @@ struct TrainingSet {
   std::size_t size() const { return x.rows(); }
 };
 
+/// The same, with memory of its own.
+struct TrainingRows {
+  Matrix x;
+  std::vector<std::uint8_t> denominator;
+  std::vector<double> weights = {};
+};
+
+/// Makes the rows of one epoch: other ones for every number, about as many, the same for the same.
+/// Called from several threads at once.
+using TrainingEpochs = std::function<TrainingRows(std::size_t epoch)>;
+
 /// Learns to tell numerator from denominator; its score reduces x to one number.
 ///
 /// With balanced sides the best score is s* = p1 / (p0 + p1) (denominator over both), and
@@ -40,6 +52,10 @@ class Classifier {
 
   /// @throw ArgumentError on NaN, sizes that disagree, negative weights or an empty side.
   virtual void fit(const TrainingSet& data) = 0;
+  /// Trains on rows that are made anew for every epoch, so that none is seen twice. Kinds that do
+  /// not learn by epochs train on those of epoch 0.
+  /// @throw ArgumentError as `fit`.
+  virtual void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed);
   virtual bool fitted() const = 0;
   virtual std::size_t features() const = 0;
 

@@ -80,6 +80,10 @@ class Mlp final : public Classifier {
   /// loss are kept, and training ends after `patience` epochs without a lower one.
   /// @throw Error where the training diverged (the learning rate is too high).
   void fit(const TrainingSet& data) override;
+  /// `epochs` times new rows, scaled as the first. The loss of an epoch is then that of events not
+  /// seen before, and none are held out.
+  /// @throw ArgumentError where `held_out` is not 0, or an epoch has other columns.
+  void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed) override;
   bool fitted() const override { return state_ != nullptr; }
   std::size_t features() const override;
 
@@ -97,6 +101,8 @@ class Mlp final : public Classifier {
 
  private:
   struct State;
+  void learn(const TrainingSet& data, const TrainingEpochs* epochs);
+
   Config config_;
   std::unique_ptr<State> state_;
 };

@@ -36,10 +36,10 @@ namespace neyman {
 /// and, with `smooth`, calibrated on its own; log r is the mean over the folds. Calibrations that
 /// simulate events of their own calibrate the mean of the logits once.
 ///
-/// A classifier is trained once on a fixed sample: a sample that is simulated anew for each epoch
-/// is not possible with every kind. With `fresh`, every one of the K classifiers has events of its
-/// own (`samples` each) instead of sharing them, and is calibrated on those of the next: more
-/// simulation where it is cheap.
+/// With `fresh`, every one of the K classifiers has events of its own (`samples` each) instead of
+/// sharing them, simulated anew for each epoch by classifiers that learn by epochs (`mlp`, and an
+/// `ensemble` of it), and is calibrated on the first ones of the next: more simulation where it is
+/// cheap. No event is then trained on twice, so that nothing is learned by heart.
 ///
 /// Known weaknesses: a fit of log r at one θ tells about neighbouring θ only as far as the
 /// classifier makes it; where it does not, the contours are as rough as the classifier.
@@ -55,9 +55,9 @@ class ParameterizedClassifierRatio final : public ParameterizedRatio {
     std::vector<double> reference = {};
     /// π1 of `marginal` and `parameterized`. Absent: that of the numerator.
     std::optional<Design> denominator_design = std::nullopt;
-    std::size_t samples = 200000;  ///< events simulated in all (`fresh`: for each classifier)
+    std::size_t samples = 200000;  ///< events simulated in all (`fresh`: in each epoch of each)
     std::size_t folds = 2;         ///< 1: one classifier with all events, not for `smooth`
-    bool fresh = false;            ///< each classifier has events of its own
+    bool fresh = false;            ///< each classifier has its own events, new in each epoch
     Across calibration = Across::smooth;
     SmoothAcross::Config smooth = {};                    ///< of calibration = smooth
     InterpolatedCalibration::Config interpolation = {};  ///< of calibration = interpolate
