@@ -67,9 +67,9 @@ std::vector<double> parse_point(const char* option, const std::string& text,
 }
 
 void print_table(const Results& results) {
-  fmt::print("{:<15} {:<8} {:>9}  {}\n", "check", "verdict", "p-value", "note");
+  fmt::print("{:<17} {:<8} {:>9}  {}\n", "check", "verdict", "p-value", "note");
   for (const auto& check : results.diagnostics)
-    fmt::print("{:<15} {:<8} {:>9}  {}\n", check.name, to_string(check.verdict),
+    fmt::print("{:<17} {:<8} {:>9}  {}\n", check.name, to_string(check.verdict),
                check.p_value ? reports::format_p_value(*check.p_value) : "", check.note);
   for (const auto& warning : results.warnings) fmt::print("! {}\n", warning);
 }

@@ -58,8 +58,7 @@ HistogramCalibrator histogram() {
   return HistogramCalibrator(config);
 }
 
-/// −2 log Λ on the slice, with the estimate: the maximum is that of a parabola through log L, as
-/// the calibration makes single points rough.
+/// Where −2 log Λ is looked at.
 struct Slice {
   Matrix grid = Matrix(13, 1);  ///< α
   Slice() {
@@ -67,36 +66,10 @@ struct Slice {
       grid(g, 0) = 0.86 + 0.025 * static_cast<double>(g);
   }
   Point point(std::size_t g) const { return {grid(g, 0), nominal[1]}; }
-
-  struct Curve {
-    std::vector<double> statistic;
-    double estimate = 0.0;
-  };
-  Curve curve(const std::vector<double>& log_likelihood) const {
-    // Least squares on an even grid: orthogonal polynomials of t = 2 (α − middle)/width.
-    const auto n = static_cast<double>(grid.rows());
-    const double middle = 0.5 * (grid(0, 0) + grid(grid.rows() - 1, 0));
-    const double half = grid(grid.rows() - 1, 0) - middle;
-    double t2 = 0.0, t4 = 0.0, y0 = 0.0, y1 = 0.0, y2 = 0.0;
-    for (std::size_t g = 0; g < grid.rows(); ++g) {
-      const double t = (grid(g, 0) - middle) / half;
-      t2 += t * t / n;
-      t4 += t * t * t * t / n;
-      y0 += log_likelihood[g] / n;
-      y1 += log_likelihood[g] * t / n;
-      y2 += log_likelihood[g] * t * t / n;
-    }
-    const double c1 = y1 / t2, c2 = (y2 - y0 * t2) / (t4 - t2 * t2), c0 = y0 - c2 * t2;
-    const double furthest = (space[0].high - middle) / half;
-    const double top =
-        c2 < 0.0 ? std::clamp(-0.5 * c1 / c2, -furthest, furthest) : std::copysign(furthest, c1);
-    const double highest = c2 < 0.0
-                               ? c0 + c1 * top + c2 * top * top
-                               : *std::max_element(log_likelihood.begin(), log_likelihood.end());
-    Curve out;
-    out.estimate = middle + half * top;
-    for (const double value : log_likelihood) out.statistic.push_back(2.0 * (highest - value));
-    return out;
+  ReferenceCurve curve(const std::string& name, const std::vector<double>& log_likelihood,
+                       MatrixView replicas_of_it = {}) const {
+    return reference_curve(name, grid.values(), log_likelihood, replicas_of_it, space[0].low,
+                           space[0].high);
   }
 };
 
@@ -140,20 +113,11 @@ class Calibrated {
     return calibration_.log_ratios(logits(x, point), point);
   }
 
-  /// −2 log Λ of the data, and what it would be had other events calibrated it: a bootstrap with
-  /// the same multiplicities at every θ, as the events are the same but for θ.
-  ReferenceCurve curve(const DistributionPtr& model, MatrixView data, const Slice& slice,
-                       std::uint64_t seed) const {
-    const std::size_t n = denominator_.rows(), points = slice.grid.rows();
-    std::vector<std::vector<std::uint8_t>> multiplicities[2];
-    for (int side : {0, 1})
-      for (std::size_t b = 0; b < replicas; ++b) {
-        RandomStream random(seed, side == 0 ? "bootstrap-numerator" : "bootstrap-denominator", b);
-        auto& row = multiplicities[side].emplace_back(n);
-        for (auto& count : row) count = static_cast<std::uint8_t>(random.poisson(1.0));
-      }
+  /// −2 log Λ of the data, and what it would be had other events calibrated it.
+  ReferenceCurve curve(MatrixView data, const Slice& slice, std::uint64_t seed) const {
+    const std::size_t points = slice.grid.rows();
     std::vector<double> values;
-    std::vector<std::vector<double>> fluctuating(replicas);
+    Matrix fluctuating(replicas, points);
     for (std::size_t g = 0; g < points; ++g) {
       const auto point = slice.point(g);
       const auto z = logits(data, point);
@@ -163,66 +127,14 @@ class Calibrated {
         return total;
       };
       values.push_back(sum(*calibration_.at(point)));
-      const Cells cells(scores(sample(*model, point, n, seed, "numerator"), point));
-      for (std::size_t b = 0; b < replicas; ++b) {
-        const auto top = cells.count(0, multiplicities[0][b]);
-        const auto bottom = cells.count(1, multiplicities[1][b]);
-        auto calibrator = histogram();
-        calibrator.fit({cells.score, cells.score, top, bottom, WeightMeaning::counts});
-        fluctuating[b].push_back(sum(calibrator));
-      }
+      const auto others = calibration_.replicas(point, replicas, seed);
+      for (std::size_t b = 0; b < replicas; ++b) fluctuating(b, g) = sum(*others[b]);
     }
-    const auto found = slice.curve(values);
-    ReferenceCurve out;
-    out.name = fmt::format("θ1 = ({:g}, {:g})", reference_[0], reference_[1]);
-    out.statistic = found.statistic;
-    out.estimate = {found.estimate};
-    out.replicas = Matrix(replicas, points);
-    std::vector<double> estimates;
-    for (std::size_t b = 0; b < replicas; ++b) {
-      const auto other = slice.curve(fluctuating[b]);
-      std::copy(other.statistic.begin(), other.statistic.end(), out.replicas.row(b).begin());
-      estimates.push_back(other.estimate);
-    }
-    for (std::size_t g = 0; g < points; ++g)
-      out.deviation.push_back(standard_deviation(out.replicas.column(g)));
-    out.estimate_covariance = Matrix(1, 1, {std::pow(standard_deviation(estimates), 2)});
-    return out;
+    return slice.curve(fmt::format("θ1 = ({:g}, {:g})", reference_[0], reference_[1]), values,
+                       fluctuating);
   }
 
  private:
-  /// Scores of both sides in fine cells, so that a replica is a few thousand counts.
-  struct Cells {
-    static constexpr std::size_t most = 2000;
-    std::vector<double> score;              ///< mean of each cell
-    std::vector<std::uint32_t> cell_of[2];  ///< of each event
-
-    explicit Cells(const Scores& scores) {
-      std::vector<std::pair<double, std::size_t>> all;
-      const std::size_t n = scores.numerator.size();
-      for (std::size_t i = 0; i < n; ++i) all.emplace_back(scores.numerator[i], i);
-      for (std::size_t i = 0; i < n; ++i) all.emplace_back(scores.denominator[i], n + i);
-      std::sort(all.begin(), all.end());
-      for (auto& side : cell_of) side.resize(n);
-      const std::size_t cells = std::min(most, all.size());
-      for (std::size_t c = 0; c < cells; ++c) {
-        const std::size_t begin = c * all.size() / cells, end = (c + 1) * all.size() / cells;
-        double sum = 0.0;
-        for (std::size_t i = begin; i < end; ++i) {
-          sum += all[i].first;
-          cell_of[all[i].second >= n][all[i].second % n] = static_cast<std::uint32_t>(c);
-        }
-        score.push_back(sum / static_cast<double>(end - begin));
-      }
-    }
-    std::vector<double> count(int side, const std::vector<std::uint8_t>& multiplicity) const {
-      std::vector<double> out(score.size(), 0.0);
-      for (std::size_t i = 0; i < multiplicity.size(); ++i)
-        out[cell_of[side][i]] += multiplicity[i];
-      return out;
-    }
-  };
-
   Logits logits(MatrixView x, std::span<const double> point) const {
     auto out = std::move(network_->uncalibrated(x, point, reference_)).release();
     for (double& value : out) value = -value;
@@ -288,7 +200,7 @@ class Study {
       for (const double value : log_density(*model_, slice_.point(g), data_)) sum += value;
       values.push_back(sum);
     }
-    exact_ = slice_.curve(values);
+    exact_ = slice_.curve("exact", values);
   }
 
   void run(std::map<std::string, Tally>& tallies) const {
@@ -302,7 +214,7 @@ class Study {
  private:
   struct Result {
     std::vector<Diagnostic> diagnostics;
-    std::vector<Slice::Curve> curves;
+    std::vector<ReferenceCurve> curves;
   };
 
   std::vector<Network> networks(std::size_t events) const {
@@ -314,12 +226,10 @@ class Study {
 
   Result classifier(const std::vector<Network>& trained, std::size_t calibration_events) const {
     Result out;
-    std::vector<ReferenceCurve> curves;
     for (std::size_t k = 0; k < references.size(); ++k) {
       const auto seed = derive_seed(seed_, "calibration", k);
       const Calibrated ratio(model_, trained[k], references[k], calibration_events, seed);
-      curves.push_back(ratio.curve(model_, data_, slice_, seed));
-      out.curves.push_back({curves[k].statistic, curves[k].estimate[0]});
+      out.curves.push_back(ratio.curve(data_, slice_, seed));
       if (k == 0)
         out.diagnostics = diagnose_pair(
             test_, [&](const Matrix& x) { return ratio.log_ratios(x, nominal); }, seed_);
@@ -327,7 +237,7 @@ class Study {
     ReferenceConfig config;
     config.seed = seed_;
     out.diagnostics.insert(out.diagnostics.begin(),
-                           diagnose_reference(curves, slice_.grid, config));
+                           diagnose_reference(out.curves, slice_.grid, config));
     return out;
   }
 
@@ -343,7 +253,7 @@ class Study {
     for (std::size_t g = 0; g < slice_.grid.rows(); ++g)
       values.push_back((*sum)(slice_.point(g), {}));
     Result out;
-    out.curves = {slice_.curve(values)};
+    out.curves = {slice_.curve("separable", values)};
     out.diagnostics = diagnose_pair(
         test_, [&](const Matrix& x) { return ratio.log_ratios(x, nominal, references[0]); }, seed_);
     return out;
@@ -380,7 +290,7 @@ class Study {
     tally.square += square;
     fmt::print(" | {:>4} | {:.4f} {:>6.2f} {:>6.2f} |", to_string(judgement.verdict), area,
                difference, std::sqrt(square));
-    for (const auto& curve : result.curves) fmt::print(" {:.3f}", curve.estimate);
+    for (const auto& curve : result.curves) fmt::print(" {:.3f}", curve.estimate[0]);
     fmt::print("  {:.0f} s\n", static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
     std::fflush(stdout);
   }
@@ -390,7 +300,7 @@ class Study {
   std::uint64_t seed_;
   Slice slice_;
   TestEvents test_;
-  Slice::Curve exact_;
+  ReferenceCurve exact_;
 };
 
 }  // namespace

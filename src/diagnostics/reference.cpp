@@ -153,7 +153,66 @@ EstimateTest test_estimates(Curves curves) {
   return out;
 }
 
+/// −2 log Λ about the top of a parabola.
+struct Parabola {
+  std::vector<double> statistic;
+  double estimate = 0.0;
+
+  /// Least squares on an even grid: orthogonal polynomials of t = 2 (α − middle)/width.
+  Parabola(std::span<const double> grid, std::span<const double> values, double lowest,
+           double largest) {
+    const auto n = static_cast<double>(grid.size());
+    const double middle = 0.5 * (grid.front() + grid.back()), half = grid.back() - middle;
+    double t2 = 0.0, t4 = 0.0, y0 = 0.0, y1 = 0.0, y2 = 0.0;
+    for (std::size_t g = 0; g < grid.size(); ++g) {
+      const double t = (grid[g] - middle) / half;
+      t2 += t * t / n;
+      t4 += t * t * t * t / n;
+      y0 += values[g] / n;
+      y1 += values[g] * t / n;
+      y2 += values[g] * t * t / n;
+    }
+    const double c1 = y1 / t2, c2 = (y2 - y0 * t2) / (t4 - t2 * t2), c0 = y0 - c2 * t2;
+    const double first = (lowest - middle) / half, last = (largest - middle) / half;
+    const double top = c2 < 0.0 ? std::clamp(-0.5 * c1 / c2, first, last) : c1 > 0.0 ? last : first;
+    const double highest =
+        c2 < 0.0 ? c0 + c1 * top + c2 * top * top : *std::max_element(values.begin(), values.end());
+    estimate = middle + half * top;
+    for (const double value : values) statistic.push_back(2.0 * (highest - value));
+  }
+};
+
 }  // namespace
+
+ReferenceCurve reference_curve(std::string name, std::span<const double> grid,
+                               std::span<const double> log_likelihood, MatrixView replicas,
+                               double low, double high) {
+  const char* function = "reference_curve";
+  check_at_least(function, "grid", grid.size(), 3);
+  check_same_size(function, "log_likelihood", log_likelihood.size(), grid.size(),
+                  "one a grid point");
+  check_finite(function, "log_likelihood", log_likelihood);
+  const Parabola found(grid, log_likelihood, low, high);
+  ReferenceCurve out;
+  out.name = std::move(name);
+  out.statistic = found.statistic;
+  out.deviation.assign(grid.size(), 0.0);
+  out.estimate = {found.estimate};
+  out.estimate_covariance = Matrix(1, 1, {0.0});
+  if (replicas.rows() == 0) return out;
+  check_same_size(function, "a row of replicas", replicas.cols(), grid.size(), "one a grid point");
+  out.replicas = Matrix(replicas.rows(), grid.size());
+  std::vector<double> estimates;
+  for (std::size_t b = 0; b < replicas.rows(); ++b) {
+    const Parabola other(grid, replicas.row(b), low, high);
+    std::copy(other.statistic.begin(), other.statistic.end(), out.replicas.row(b).begin());
+    estimates.push_back(other.estimate);
+  }
+  for (std::size_t g = 0; g < grid.size(); ++g)
+    out.deviation[g] = standard_deviation(out.replicas.column(g));
+  out.estimate_covariance(0, 0) = std::pow(standard_deviation(estimates), 2);
+  return out;
+}
 
 Diagnostic diagnose_reference(std::span<const ReferenceCurve> curves, MatrixView grid,
                               const ReferenceConfig& config) {

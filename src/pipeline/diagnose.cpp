@@ -32,7 +32,9 @@ std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
                                          derive_seed(config.seed, "events", stream), "diagnostics"),
                                   default_feature_names(study.simulator->dimension()));
   };
-  if (config.which.empty()) return {};
+  auto which = config.which;
+  std::erase(which, "reference");  // looks at the data, not at events of two θ
+  if (which.empty()) return {};
   const auto x0 = draw(numerator, 0), x1 = draw(denominator, 1);
   if (numerator == denominator || x0.size() == 0 || x1.size() == 0) return {};
   const auto r0 = ratio.log_ratios(x0.x, numerator, denominator);
@@ -44,7 +46,7 @@ std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
     events.exact_log_ratios = exact.values();
   }
   std::vector<Diagnostic> out;
-  for (const auto& name : config.which)
+  for (const auto& name : which)
     out.push_back(diagnose_events(name, events, derive_seed(config.seed, name)));
   for (auto& diagnostic : out)
     diagnostic.explanation += fmt::format(" Checked between {} and {}.",
@@ -83,7 +85,9 @@ std::vector<std::vector<double>> other_points(const Study& study) {
 
 void diagnose_ratio(const Study& study, const Ratio& ratio, Results& results,
                     std::optional<std::vector<double>> at) {
-  if (study.diagnostics.which.empty()) return;
+  const auto& which = study.diagnostics.which;
+  if (std::all_of(which.begin(), which.end(), [](const auto& w) { return w == "reference"; }))
+    return;
   const auto& fit = results.fit.fit;
   auto denominator = study.diagnostics.against;
   if (denominator.empty()) denominator = study.reference;
@@ -114,7 +118,7 @@ void diagnose_ratio(const Study& study, const Ratio& ratio, Results& results,
     results.warnings.push_back(
         "the ratio was not checked: that needs a simulator, or files with a thousand events at "
         "each of two θ, near the estimate and diagnostics.against");
-  if (can_simulate(*study.simulator)) results.budget["diagnostics"] = 2 * study.diagnostics.events;
+  if (can_simulate(*study.simulator)) results.budget["diagnostics"] += 2 * study.diagnostics.events;
   results.diagnostics.insert(results.diagnostics.end(), found.begin(), found.end());
 }
 
@@ -184,8 +188,11 @@ Results diagnose_model(const Study& study, const Model& model,
   results.warnings.insert(results.warnings.begin(), noted.warnings.begin(), noted.warnings.end());
   const Ratio& ratio = model.ratio ? static_cast<const Ratio&>(*model.ratio)
                                    : static_cast<const Ratio&>(*model.parameterized);
-  pipeline::timed(results, "diagnose",
-                  [&] { pipeline::diagnose_ratio(study, ratio, results, at); });
+  pipeline::timed(results, "diagnose", [&] {
+    pipeline::diagnose_ratio(study, ratio, results, at);
+    pipeline::diagnose_references(study, ratio, data, results);
+    judge(results.diagnostics);
+  });
   pipeline::note_simulator(study, "checks", results);
   return results;
 }

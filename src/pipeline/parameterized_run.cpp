@@ -38,7 +38,7 @@ std::shared_ptr<const ParameterizedRatio> learn(const Study& study, Results& res
       return std::make_shared<ParameterizedClassifierRatio>(study.simulator, *learned.design,
                                                             learned.classifier, &progress);
     });
-    results.budget["simulated"] += stored != nullptr ? stored->size() : ratio->simulated();
+    if (stored != nullptr) results.budget["simulated"] += stored->size();
     note_simulator(study, "training", results);
     return ratio;
   }
@@ -264,9 +264,15 @@ Run run_parameterized(const Study& study) {
   repeat(study, *ratio, *learned, results);
   timed(results, "diagnose", [&] {
     diagnose_ratio(study, *ratio, results);
+    diagnose_references(study, *ratio, data, results);
     diagnose_repetition(results);
     judge(results.diagnostics);
   });
+
+  // Those that were simulated at each θ that was asked for, too.
+  const auto* made = dynamic_cast<const ParameterizedClassifierRatio*>(ratio.get());
+  if (made != nullptr && study.simulator->stored() == nullptr)
+    results.budget["simulated"] += made->simulated();
 
   Model model = start_model(study, results);
   model.parameterized = ratio;

@@ -47,6 +47,10 @@ std::string describe_point(const ParameterSpace& parameters, const std::vector<d
 /// estimate is that point, another θ that the study names takes its place.
 void diagnose_ratio(const Study& study, const Ratio& ratio, Results& results,
                     std::optional<std::vector<double>> at = {});
+/// Learns the ratio again with other θ1 and compares −2 log Λ of the data along each parameter of
+/// interest, where the study asks for `reference`.
+void diagnose_references(const Study& study, const Ratio& ratio, const Samples& data,
+                         Results& results);
 /// Checks what pseudo-experiments gave, where there are any.
 void diagnose_repetition(Results& results);
 

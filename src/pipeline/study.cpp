@@ -614,7 +614,9 @@ class StudyReader {
   void read_diagnostics() {
     auto table = settings_.table("diagnostics");
     auto& config = study_.diagnostics;
-    const auto known = ratio_diagnostics();
+    auto known = ratio_diagnostics();
+    known.emplace_back("reference");
+    const bool listed = table.has("which") && !table.is_text("which");
     if (table.is_text("which")) {
       if (const auto name = table.text("which"); name != "all")
         table.problem("which", fmt::format("is \"{}\", but must be \"all\" or a list of {}", name,
@@ -627,8 +629,42 @@ class StudyReader {
       if (std::find(known.begin(), known.end(), config.which[i]) == known.end())
         table.problem(fmt::format("which[{}]", i),
                       unknown_name(config.which[i], "a diagnostic", known));
+    const auto reference = std::find(config.which.begin(), config.which.end(), "reference");
+    if (!study_.simulator) {
+      skip(table, {"references"});
+    } else if (!depends_on_reference()) {
+      if (reference != config.which.end() && listed) refuse_reference(table, "which");
+      if (table.has("references")) refuse_reference(table, "references");
+      std::erase(config.which, "reference");
+    } else {
+      for (auto& entry : table.tables("references"))
+        config.references.push_back(read_point(entry, study_.parameters, truth_));
+      // Programs are slow, and the ratio is learned again: only where it is asked for.
+      if (study_.simulator->kind() == "command" && !listed && config.references.empty())
+        std::erase(config.which, "reference");
+    }
     config.events = static_cast<std::size_t>(table.integer("events", 20000, 100));
     if (table.has("against")) config.against = point(table, "against");
+  }
+
+  /// Whether −2 log Λ may depend on θ1, and by how much finite simulation lets it is known.
+  bool depends_on_reference() const {
+    using Across = ParameterizedClassifierRatio::Across;
+    const auto& config = study_.parameterized.classifier;
+    if (study_.mixture || study_.parameterized.separable || config.reference.empty() ||
+        !can_simulate(*study_.simulator))
+      return false;
+    return config.calibration == Across::on_demand ||
+           (config.calibration == Across::smooth && config.classifier != nullptr &&
+            config.classifier->differentiable());
+  }
+
+  static void refuse_reference(Settings table, const std::string& key) {
+    table.skip(key);
+    table.problem(key,
+                  "asks for a check of the reference, which needs a point in [reference] and a "
+                  "classifier with θ as input, calibrated on demand, or smoothly where it is a "
+                  "network; a separable likelihood does not depend on the reference");
   }
 
   void read_ensemble() {

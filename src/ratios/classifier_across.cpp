@@ -685,6 +685,27 @@ class ParameterizedClassifierRatio::Sum final : public SummedRatio {
     return found.covariance;
   }
 
+  /// On demand: a bootstrap of the events that calibrate.
+  Matrix simulation_replicas(MatrixView points, std::size_t count,
+                             std::uint64_t seed) const override {
+    if (ratio_.across_ != Across::on_demand)
+      return SummedRatio::simulation_replicas(points, count, seed);
+    const auto& calibration =
+        dynamic_cast<const OnDemandCalibration&>(*ratio_.calibrations_.front());
+    Matrix out(count, points.rows());
+    for (std::size_t g = 0; g < points.rows(); ++g) {
+      const auto full = check(points.row(g));
+      const auto logits = ratio_.mean_logits(ratio_.inputs(x_, full));
+      const auto replicas = calibration.replicas(full, count, seed);
+      for (std::size_t b = 0; b < count; ++b) {
+        const auto values = replicas[b]->log_ratios(logits);
+        for (std::size_t i = 0; i < values.size(); ++i)
+          out(b, g) += (weights_.empty() ? 1.0 : weights_[i]) * values[i];
+      }
+    }
+    return out;
+  }
+
  private:
   std::vector<double> check(std::span<const double> point) const {
     check_same_size("SummedRatio", "point", point.size(), ratio_.parameters_.size(),

@@ -62,6 +62,9 @@ void add_series(Panel& panel, const Diagnostic::Series& given, Role role) {
   if (is_expectation(given)) {
     panel.series.emplace_back(
         Line{series.x, series.y, series.name, Role::reference, Dash::dotted, 1.6});
+  } else if (series.name == "exact") {
+    panel.series.emplace_back(
+        Line{series.x, series.y, series.name, Role::exact, Dash::dashed, 1.6});
   } else if (series.style == Style::points) {
     if (!series.low.empty()) {
       Contour bars;
@@ -106,6 +109,9 @@ std::optional<Panel> diagnostic_panel(const Diagnostic::Panel& given) {
     next += fixed ? 0 : 1;
   }
   if (panel.series.empty()) return std::nullopt;
+  // No band over a line.
+  std::stable_partition(panel.series.begin(), panel.series.end(),
+                        [](const Series& series) { return std::holds_alternative<Band>(series); });
   stand_on_zero(panel);
   return panel;
 }

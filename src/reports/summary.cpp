@@ -256,10 +256,12 @@ std::pair<const char*, Ink> mark_of(Diagnostic::Verdict verdict) {
 
 void add_checks(const Results& r, const Pen& pen, Lines& lines) {
   bool first = true;
+  std::size_t widest = 13;
+  for (const auto& check : r.diagnostics) widest = std::max(widest, display_width(check.name));
   for (const auto& check : r.diagnostics) {
     const auto [sign, ink] = mark_of(check.verdict);
     std::string text = pen(ink, fmt::format("{} {}", sign, to_string(check.verdict))) + "  " +
-                       padded(check.name, 14);
+                       padded(check.name, widest + 1);
     text += check.p_value ? "p = " + p_value(*check.p_value)
                           : "statistic " + number(check.statistic, 3);
     lines.add(first ? "checks" : "", text);

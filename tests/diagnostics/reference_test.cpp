@@ -121,5 +121,48 @@ TEST(Reference, SaysWhatIsWrong) {
   EXPECT_THROW(diagnose_reference(curves, make_grid()), ArgumentError);
 }
 
+TEST(ReferenceCurve, FindsTheTopOfAParabola) {
+  std::vector<double> grid, values;
+  for (int g = 0; g < 13; ++g) {
+    grid.push_back(0.1 * g);
+    values.push_back(7.0 - 30.0 * std::pow(grid.back() - 0.44, 2));
+  }
+  Matrix replicas(40, grid.size());
+  RandomStream random(3, "reference-curve");
+  for (std::size_t b = 0; b < replicas.rows(); ++b) {
+    const double slope = random.normal();
+    for (std::size_t g = 0; g < grid.size(); ++g) replicas(b, g) = values[g] + slope * grid[g];
+  }
+  const auto found = reference_curve("θ1", grid, values, replicas, 0.0, 2.0);
+  EXPECT_NEAR(found.estimate[0], 0.44, 1e-12);
+  for (std::size_t g = 0; g < grid.size(); ++g)
+    EXPECT_NEAR(found.statistic[g], 60.0 * std::pow(grid[g] - 0.44, 2), 1e-11);
+  // The top moves by slope / 60; the standard deviation of 40 values is known to 11 %.
+  EXPECT_NEAR(std::sqrt(found.estimate_covariance(0, 0)) * 60.0, 1.0, 0.4);
+  EXPECT_EQ(found.replicas.rows(), 40u);
+  // A constant of each replica does not matter.
+  for (std::size_t b = 0; b < replicas.rows(); ++b)
+    for (double& value : replicas.row(b)) value += static_cast<double>(b);
+  const auto moved = reference_curve("θ1", grid, values, replicas, 0.0, 2.0);
+  for (std::size_t g = 0; g < grid.size(); ++g)
+    EXPECT_NEAR(moved.deviation[g], found.deviation[g], 1e-9);
+  // Without replicas nothing is known of the deviation.
+  const auto plain = reference_curve("exact", grid, values, {}, 0.0, 2.0);
+  EXPECT_EQ(plain.statistic, found.statistic);
+  EXPECT_EQ(plain.estimate, found.estimate);
+  EXPECT_EQ(plain.estimate_covariance(0, 0), 0.0);
+}
+
+TEST(ReferenceCurve, WithoutATopInTheRangesTakesTheNearerEnd) {
+  const std::vector<double> grid = {0.0, 0.5, 1.0}, rising = {0.0, 1.0, 2.0},
+                            hollow = {3.0, 0.0, 1.0};
+  const Matrix replica(2, 3, {0.0, 1.0, 2.0, 0.0, 1.0, 2.0});
+  EXPECT_EQ(reference_curve("", grid, rising, replica, -1.0, 4.0).estimate[0], 4.0);
+  EXPECT_EQ(reference_curve("", grid, hollow, replica, -1.0, 4.0).estimate[0], -1.0);
+  EXPECT_EQ(reference_curve("", grid, hollow, {}, -1.0, 4.0).statistic,
+            (std::vector<double>{0.0, 6.0, 4.0}));
+  EXPECT_THROW(reference_curve("", grid, {}, {}, 0.0, 1.0), ArgumentError);
+}
+
 }  // namespace
 }  // namespace neyman

@@ -250,7 +250,97 @@ TEST(ParameterizedRun, ANuisanceParameterIsProfiled) {
   EXPECT_EQ(test.degrees, 1.0);
   EXPECT_EQ(test.null_fit.point[0], 0.2);
   ASSERT_TRUE(test.simulated_p_value);
-  EXPECT_EQ(results.diagnostics.back().name, "coverage");
+  const auto& check = results.diagnostics.back();
+  EXPECT_EQ(check.name, "coverage");
+  EXPECT_TRUE(check.number("coverage:0.683"));
+  EXPECT_TRUE(check.number("coverage:mu:0.95"));
+}
+
+/// Two features, of which the second has another mean; a classifier with θ as input, a fixed θ1.
+std::string referenced(const std::string& classifier, const std::string& calibration = "",
+                       const std::string& second = "-mu") {
+  auto text = edited(normal_study, "kind = \"normal\"\nmean = \"mu\"\nsigma = 1\n",
+                     "kind = \"join\"\nparts = [{ kind = \"normal\", mean = \"mu\", sigma = 1 }, "
+                     "{ kind = \"normal\", mean = \"" +
+                         second + "\", sigma = 2 }]\n");
+  text = edited(text, "kind = \"separable\"\nhidden = []\ndegree = 2\nepochs = 2\n", classifier);
+  text = edited(text, "[\"normalisation\", \"reliability\", \"closure\"]", "[\"reference\"]");
+  return text + "\n[reference]\nmu = -0.5\n" + calibration;
+}
+
+const std::string on_demand =
+    "[calibration]\nacross = \"on-demand\"\nkind = \"histogram\"\nbins = 10\nevents = 5000\n"
+    "[inference]\nlevels = [0.683]\nscan = 3\n";
+
+TEST(References, ARightRatioDoesNotDependOnThem) {
+  // log r is linear in one combination of the features, whatever θ: logistic regression finds it,
+  // and the calibration the rest.
+  const auto results = run(parse(referenced("kind = \"logistic\"\n", on_demand))).results;
+  ASSERT_EQ(results.diagnostics.size(), 1u);
+  const auto& check = results.diagnostics[0];
+  EXPECT_EQ(check.name, "reference");
+  EXPECT_EQ(check.verdict, Diagnostic::Verdict::pass) << *check.p_value;
+  // Three θ1, and the exact curve.
+  const auto& panel = check.panels.at(0);
+  ASSERT_EQ(panel.series.size(), 4u);
+  EXPECT_EQ(panel.series[0].name, "θ1 = -0.5");
+  EXPECT_EQ(panel.series[3].name, "exact");
+  EXPECT_EQ(panel.x_label, "μ");
+  // The exact −2 log Λ along μ is a parabola: 300 events of 1 + 1/4 each. About three standard
+  // errors of it on each side are looked at.
+  const auto& exact = panel.series[3];
+  const double half = 0.5 * (exact.x.back() - exact.x.front()), error = 1.0 / std::sqrt(375.0);
+  EXPECT_NEAR(exact.y.front() + exact.y.back() - 2.0 * exact.y[6], 2.0 * 375.0 * half * half, 1e-6);
+  EXPECT_GT(half, 2.0 * error);
+  EXPECT_LT(half, 6.0 * error);
+  // Two more trainings, and what they simulate at each θ; the first at each θ of the fit too.
+  EXPECT_GT(results.budget.at("diagnostics"), 2 * (6000u + 13u * 5000u));
+  EXPECT_GT(results.budget.at("simulated"), 6000u + 50u * 5000u);
+}
+
+TEST(References, APoorRatioDoes) {
+  // The best combination of the features depends on θ, which logistic regression cannot follow:
+  // what it finds depends on θ1.
+  const auto results =
+      run(parse(referenced("kind = \"logistic\"\n", on_demand, "4 * mu^2"))).results;
+  EXPECT_EQ(results.diagnostics.at(0).verdict, Diagnostic::Verdict::fail)
+      << *results.diagnostics[0].p_value;
+}
+
+TEST(References, ASmoothCalibrationKnowsItsFluctuation) {
+  const auto study = parse(edited(referenced("kind = \"mlp\"\nhidden = [16]\nepochs = 8\n"),
+                                  "samples = 6000", "samples = 20000"));
+  const auto results = run(study).results;
+  const auto& check = results.diagnostics.at(0);
+  EXPECT_NE(check.verdict, Diagnostic::Verdict::fail) << *check.p_value;
+  EXPECT_GT(check.panels.at(0).series.at(0).high[0], check.panels[0].series[0].y[0]);
+  EXPECT_EQ(results.budget.at("diagnostics"), 40000u);
+  EXPECT_EQ(results.budget.at("simulated"), 20000u);
+}
+
+TEST(References, AreCheckedWhereTheyCanMatter) {
+  const auto has = [](const Study& study) {
+    const auto& which = study.diagnostics.which;
+    return std::find(which.begin(), which.end(), "reference") != which.end();
+  };
+  const std::string listed = "which = [\"reference\"]\n";
+  const auto all = [&](const std::string& text) { return parse(edited(text, listed, "")); };
+  const auto network = referenced("kind = \"mlp\"\n");
+  EXPECT_TRUE(has(all(network)));
+  EXPECT_TRUE(has(all(referenced("kind = \"boosted-trees\"\n", on_demand))));
+  EXPECT_FALSE(has(all(referenced("kind = \"boosted-trees\"\n"))));  // no gradient
+  EXPECT_FALSE(has(all(referenced("kind = \"separable\"\n"))));
+  EXPECT_FALSE(has(all(edited(network, "[reference]\nmu = -0.5\n", ""))));
+  const auto chosen =
+      parse(edited(network, listed, "references = [{ mu = 0.25 }, { mu = 0 }, { mu = 1 }]\n"));
+  EXPECT_EQ(chosen.diagnostics.references,
+            (std::vector<std::vector<double>>{{0.25}, {0.0}, {1.0}}));
+  for (const auto& key : {listed, std::string("references = [{ mu = 0 }]\n")}) {
+    EXPECT_NE(message_of<StudyError>([&] {
+                parse(edited(referenced("kind = \"separable\"\n"), listed, key));
+              }).find("a separable likelihood does not depend on the reference"),
+              std::string::npos);
+  }
 }
 
 TEST(Diagnose, AWrongModelFails) {

@@ -431,6 +431,59 @@ TEST(ParameterizedClassifierRatio, FreshEventsAreMoreAccurateThanFewFixedOnes) {
   EXPECT_THROW(ParameterizedClassifierRatio(events, {}, Design(space), c), ArgumentError);
 }
 
+double spread(const std::vector<double>& values) {
+  double mean = 0.0, square = 0.0;
+  const auto n = static_cast<double>(values.size());
+  for (const double value : values) mean += value / n;
+  for (const double value : values) square += (value - mean) * (value - mean);
+  return std::sqrt(square / (n - 1.0));
+}
+
+TEST(ParameterizedClassifierRatio, ReplicasOnDemandSpreadAsOtherSimulationsDo) {
+  const auto x = sample(*simulator(), std::vector<double>{0.6, -0.4}, 200, 5, "data");
+  const Matrix points(2, 2, {0.3, -0.4, 0.9, -0.4});
+  auto c = point_config(std::make_shared<Quadratic>(), Across::on_demand, 20000);
+  c.calibrator = std::make_shared<SigmoidCalibrator>();
+  c.calibration_events = 500;
+  std::vector<double> found, replicated;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    c.seed = seed;
+    const ParameterizedClassifierRatio ratio(simulator(), Design(space), c);
+    const auto sum = ratio.over(x);
+    found.push_back((*sum)(points.row(1), {}) - (*sum)(points.row(0), {}));
+    if (seed > 0) continue;
+    const auto before = ratio.simulated();
+    const auto replicas = sum->simulation_replicas(points, 100, 9);
+    EXPECT_EQ(ratio.simulated(), before + 2 * 500u);
+    EXPECT_EQ(replicas, sum->simulation_replicas(points, 100, 9));
+    ASSERT_EQ(replicas.rows(), 100u);
+    for (std::size_t b = 0; b < 100; ++b) replicated.push_back(replicas(b, 1) - replicas(b, 0));
+  }
+  // 40 and 100 values: beyond a factor of 1.6 with a probability below 10⁻³. Training adds some.
+  EXPECT_GT(spread(found) / spread(replicated), 0.6);
+  EXPECT_LT(spread(found) / spread(replicated), 1.8);
+}
+
+TEST(ParameterizedClassifierRatio, ReplicasOfASmoothCalibrationFollowTheGradientsCovariance) {
+  const auto x = sample(*simulator(), std::vector<double>{0.6, -0.4}, 200, 5, "data");
+  const auto sum = trained().over(x);
+  const Matrix points(3, 2, {0.2, -0.4, 0.6, -0.4, 1.0, -0.4});
+  const auto replicas = sum->simulation_replicas(points, 400, 9);
+  const double deviation =
+      std::sqrt(sum->simulation_gradient_covariance(std::vector<double>{0.6, -0.4})(0, 0));
+  std::vector<double> differences;
+  for (std::size_t b = 0; b < replicas.rows(); ++b) {
+    differences.push_back(replicas(b, 2) - replicas(b, 0));
+    EXPECT_NEAR(replicas(b, 1), (*sum)(points.row(1), {}), 1e-9);  // it moves about the middle
+  }
+  // Of 400 values, the standard deviation is known to 3.5 %.
+  EXPECT_NEAR(spread(differences) / (0.8 * deviation), 1.0, 0.14);
+  // Without a gradient the fluctuation is not known.
+  auto c = point_config(std::make_shared<Quadratic>(), Across::smooth, 2000);
+  const ParameterizedClassifierRatio rough(simulator(), Design(space), c);
+  EXPECT_EQ(rough.over(x)->simulation_replicas(points, 10, 9).rows(), 0u);
+}
+
 TEST(ParameterizedClassifierRatio, SaysWhatDoesNotFit) {
   const auto message = [](const std::function<void()>& action) -> std::string {
     try {

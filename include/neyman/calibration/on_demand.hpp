@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -49,7 +50,12 @@ class OnDemandCalibration final : public CalibrationAcross {
 
   /// The calibrator at θ, made where it is not kept.
   std::shared_ptr<const Calibrator> at(std::span<const double> point) const;
-  /// How many have been fitted so far.
+  /// Calibrators at θ as other events would have made them: a bootstrap of the scores, with the
+  /// same multiplicities (Poisson) at every θ, as the events are the same but for θ. Scores
+  /// are first gathered in 2000 cells of equal numbers, whose means take their place.
+  std::vector<std::unique_ptr<Calibrator>> replicas(std::span<const double> point,
+                                                    std::size_t count, std::uint64_t seed) const;
+  /// At how many θ events have been simulated so far.
   std::size_t fits() const { return fits_; }
 
  private:

@@ -21,6 +21,15 @@ struct ReferenceCurve {
   Matrix estimate_covariance;     ///< of θ̂, from finite simulation alone
 };
 
+/// The curve of one reference from ℓ on an even grid of one parameter: −2 log Λ is measured from
+/// the top of the parabola that fits ℓ best, as a calibration makes single points rough, and that
+/// top is the estimate. Where the parabola has none inside [low, high], the nearer end is.
+/// @param replicas of ℓ (rows), from which the deviations come; empty: they are 0.
+/// @throw ArgumentError with fewer than three points, or where sizes disagree.
+ReferenceCurve reference_curve(std::string name, std::span<const double> grid,
+                               std::span<const double> log_likelihood, MatrixView replicas,
+                               double low, double high);
+
 struct ReferenceConfig {
   double tolerance = 0.1;    ///< of −2 log Λ
   std::size_t draws = 4999;  ///< of replicas

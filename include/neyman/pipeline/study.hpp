@@ -69,6 +69,8 @@ struct Study {
   struct Diagnostics {
     std::vector<std::string> which;  ///< names; empty: none
     std::vector<double> against;     ///< θ1 of the ratios that are checked; empty: the reference
+    /// `reference`: θ1 with which the ratio is learned again; empty: two beside the estimate.
+    std::vector<std::vector<double>> references;
     std::size_t events = 20000;      ///< simulated on each side
     std::uint64_t seed = 0;
   } diagnostics;

@@ -119,6 +119,9 @@ class ParameterizedClassifierRatio final : public ParameterizedRatio {
   std::size_t folds() const { return classifiers_.size(); }
   const Classifier& classifier(std::size_t fold) const { return *classifiers_[fold]; }
   Across calibration() const { return across_; }
+  Denominator denominator() const { return denominator_; }
+  /// θ1; empty where the denominator is marginal.
+  const std::vector<double>& reference() const { return reference_; }
   /// The calibrations: one for each fold, one for the mean of their logits, or none.
   const std::vector<std::shared_ptr<const CalibrationAcross>>& calibrations() const {
     return calibrations_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,6 +26,12 @@ class SummedRatio {
   /// The covariance of ∂ℓ/∂θ at θ from finite simulation (training or calibration events);
   /// zero where it is not known.
   virtual Matrix simulation_gradient_covariance(std::span<const double> point) const = 0;
+  /// What ℓ would be had other events been simulated: `count` replicas (rows) of ℓ at `points` (a
+  /// column for each row of it), up to a constant of each replica; empty where the fluctuation is
+  /// not known. Here to first order: ℓ plus a normal gradient, times the way from the points'
+  /// mean, where `simulation_gradient_covariance` is taken.
+  virtual Matrix simulation_replicas(MatrixView points, std::size_t count,
+                                     std::uint64_t seed) const;
 };
 
 /// A learned ratio whose numerator is any θ within the ranges of the parameters: one model for

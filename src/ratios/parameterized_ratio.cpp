@@ -1,0 +1,44 @@
+#include "neyman/ratios/parameterized_ratio.hpp"
+
+#include <Eigen/Dense>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/random.hpp"
+
+namespace neyman {
+
+Matrix SummedRatio::simulation_replicas(MatrixView points, std::size_t count,
+                                        std::uint64_t seed) const {
+  check_at_least("simulation_replicas", "points", points.rows(), 1);
+  if (!differentiable()) return {};
+  const std::size_t p = points.cols();
+  std::vector<double> middle(p, 0.0);
+  for (std::size_t g = 0; g < points.rows(); ++g)
+    for (std::size_t a = 0; a < p; ++a)
+      middle[a] += points(g, a) / static_cast<double>(points.rows());
+  const auto covariance = simulation_gradient_covariance(middle);
+  Eigen::MatrixXd c(p, p);
+  for (std::size_t a = 0; a < p; ++a)
+    for (std::size_t b = 0; b < p; ++b) c(Eigen::Index(a), Eigen::Index(b)) = covariance(a, b);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solved(c);
+  const Eigen::VectorXd lengths = solved.eigenvalues().cwiseMax(0.0).cwiseSqrt();
+  if (!(lengths.maxCoeff() > 0.0)) return {};  // not known
+
+  std::vector<double> values;
+  for (std::size_t g = 0; g < points.rows(); ++g) values.push_back((*this)(points.row(g), {}));
+  Matrix out(count, points.rows());
+  for (std::size_t b = 0; b < count; ++b) {
+    RandomStream random(seed, "simulation-replicas", b);
+    Eigen::VectorXd gradient = lengths;
+    for (Eigen::Index a = 0; a < gradient.size(); ++a) gradient[a] *= random.normal();
+    gradient = solved.eigenvectors() * gradient;
+    for (std::size_t g = 0; g < points.rows(); ++g) {
+      out(b, g) = values[g];
+      for (std::size_t a = 0; a < p; ++a)
+        out(b, g) += gradient[Eigen::Index(a)] * (points(g, a) - middle[a]);
+    }
+  }
+  return out;
+}
+
+}  // namespace neyman
