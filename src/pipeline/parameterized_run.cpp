@@ -62,6 +62,10 @@ std::shared_ptr<const ParameterizedRatio> learn(const Study& study, Results& res
         "single events tell the parameters to {:.1f} of {} lattice nodes: narrow the ranges, or "
         "raise classifier.nodes",
         ratio->resolution(), learned.network.nodes));
+  if (!ratio->converged())
+    results.warnings.push_back(
+        "the calibration of the separable ratio did not converge: raise training.samples, or lower "
+        "classifier.degree or classifier.hidden");
   return ratio;
 }
 

@@ -25,6 +25,7 @@ struct SeparableRatio::Fold {
   std::vector<double> normalisation;  // coefficients of c(θ)
   Matrix normalisation_influence;     // groups × coefficients
   double effective = 0.0, resolution = 0.0;
+  bool converged = true;
 
   /// φ of each event, summed with weights, or handed over tile by tile.
   template <class Use>
@@ -184,6 +185,7 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     fold.influence = std::move(fit.influence);
     fold.effective = fit.effective;
     fold.resolution = fit.resolution;
+    fold.converged = fit.converged;
     fold.normalisation = std::move(norm.coefficients);
     fold.normalisation_influence = std::move(norm.influence);
     if (progress) progress->advance();
@@ -198,6 +200,10 @@ double SeparableRatio::resolution() const {
   double total = 0.0;
   for (const auto& fold : folds_) total += fold->resolution;
   return total / static_cast<double>(folds_.size());
+}
+
+bool SeparableRatio::converged() const {
+  return std::all_of(folds_.begin(), folds_.end(), [](const auto& f) { return f->converged; });
 }
 
 double SeparableRatio::effective_coefficients() const {
@@ -379,6 +385,7 @@ void SeparableRatio::save(Archive& archive) const {
     child.set("normalisation_influence", fold.normalisation_influence);
     child.set("effective", fold.effective);
     child.set("resolution", fold.resolution);
+    child.set("converged", fold.converged);
   }
 }
 
@@ -403,6 +410,7 @@ SeparableRatio::SeparableRatio(const Archive& archive, ParameterSpace parameters
     fold->normalisation_influence = child.get<Matrix>("normalisation_influence");
     fold->effective = child.number("effective");
     fold->resolution = child.number("resolution");
+    fold->converged = !child.has("converged") || child.flag("converged");  // older files do not say
     const std::size_t size = fold->features.size(), groups = fold->influence.rows();
     if (fold->whitening.features() != low_.size() || fold->features.inputs() != low_.size() ||
         high_.size() != low_.size() ||

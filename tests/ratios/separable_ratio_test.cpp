@@ -191,6 +191,11 @@ TEST(SeparableRatio, SavesAndLoads) {
   EXPECT_EQ(loaded.log_ratios(x, theta0, theta1), trained().log_ratios(x, theta0, theta1));
   EXPECT_EQ(loaded.over(x)->simulation_gradient_covariance(theta0),
             trained().over(x)->simulation_gradient_covariance(theta0));
+  EXPECT_TRUE(trained().converged());
+  EXPECT_TRUE(loaded.converged());
+  Archive doubtful = archive;
+  doubtful.child("fold1").set("converged", false);
+  EXPECT_FALSE(SeparableRatio(doubtful, plane).converged());
   Archive broken = archive;
   broken.set("low", std::vector<double>{0.0});
   EXPECT_THROW(SeparableRatio(broken, plane), FileError);

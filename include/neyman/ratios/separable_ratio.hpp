@@ -86,6 +86,8 @@ class SeparableRatio final : public ParameterizedRatio {
   /// The effective number of lattice nodes in an event's region, averaged over events: below 5,
   /// the lattice is too coarse.
   double resolution() const;
+  /// Whether step 2 found the best coefficients in every fold.
+  bool converged() const;
   /// How many of the coefficients the events determine, and how many there are, of all folds.
   double effective_coefficients() const;
   std::size_t coefficients() const;
