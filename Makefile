@@ -54,9 +54,11 @@ format:  ## Rewrite the sources in the project's format
 	@tools/setup lint
 	@git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
 
-docs:  ## Check the links, paths and options of the documentation
-	@tools/setup test
+docs:  ## Build the documentation as a site, after checking its links and paths
+	@tools/setup docs
 	@$(PYTHON) tools/check_docs.py
+	@mkdocs build --quiet
+	@echo "The site is in build/site/index.html"
 
 clean:  ## Remove what was built and written
 	rm -rf build out

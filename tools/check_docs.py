@@ -27,15 +27,19 @@ def lines_outside_code(text):
             yield number, line
 
 
+def anchor_of(heading):
+    """The anchor that GitHub makes of the text of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
 def anchors(path):
-    """The anchors that GitHub makes of the headings of a file."""
+    """The anchors of the headings of a file."""
     found, seen = set(), {}
     for _, line in lines_outside_code(path.read_text(encoding="utf-8")):
         heading = re.match(r"#+\s+(.*)", line)
         if not heading:
             continue
-        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.group(1).strip().lower())
-        anchor = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+        anchor = anchor_of(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.group(1)))
         count = seen.get(anchor, 0)
         seen[anchor] = count + 1
         found.add(f"{anchor}-{count}" if count else anchor)
