@@ -20,6 +20,10 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "docs"))
+
+from blocks import Runner  # noqa: E402  the folder is only now on the path
+
 NEYMAN = ""
 
 
@@ -73,23 +77,22 @@ class Folder(unittest.TestCase):
 
 
 class Docs(Folder):
-    """Every command of docs/simulators.md, in its order, as it stands there."""
+    """Every block of docs/simulators.md, in its order, as it stands there."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.runner = Runner(NEYMAN, folder=cls.folder)
 
     def run_section(self, heading):
-        text = (ROOT / "docs" / "simulators.md").read_text()
-        section = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-        commands = re.findall(r"^    ((?:neyman|python3|cc|make) .*)$", section, re.MULTILINE)
-        self.assertGreaterEqual(len(commands), 2)
-        # Debian's Python first: others on the path may be shims that start slowly.
-        environment = dict(os.environ, PATH=f"{Path(NEYMAN).parent}:/usr/bin:{os.environ['PATH']}")
-        for command in commands:
-            done = subprocess.run(command, shell=True, cwd=self.folder, env=environment, text=True,
-                                  capture_output=True, timeout=280)
-            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+        before = dict(self.runner.count)
+        folder = self.runner.run_page(ROOT / "docs" / "simulators.md", heading)
+        self.assertGreater(self.runner.count.get("sh", 0), before.get("sh", 0))
+        return folder
 
     def test_a_script_and_a_program(self):
-        self.run_section("A script or a program")
-        folder = self.folder / "my-command"
+        page = self.run_section("A script or a program")
+        folder = page / "my-command"
         times = [row[0] for row in column(folder / "observed.csv", ["time"])]
 
         def log_likelihood(tau, sigma):
@@ -108,8 +111,8 @@ class Docs(Folder):
         self.assertLessEqual(len(script), 20)
 
     def test_a_shared_library(self):
-        self.run_section("A shared library")
-        folder = self.folder / "my-plugin"
+        page = self.run_section("A shared library")
+        folder = page / "my-plugin"
         series = column(folder / "observed.csv", ["x0", "x1", "x2", "x3"])
         pairs = [pair for x in series for pair in zip([0.0] + x[:-1], x)]
         phi = sum(a * b for a, b in pairs) / sum(a * a for a, _ in pairs)
@@ -119,8 +122,8 @@ class Docs(Folder):
         self.no_failed_check(results)
 
     def test_files(self):
-        self.run_section("Files with events")
-        folder = self.folder / "my-files"
+        page = self.run_section("Files with events")
+        folder = page / "my-files"
         events = column(folder / "observed.csv", ["x", "y"])
         (mu,) = maximum(lambda mu: sum(-0.5 * (x - mu) ** 2 - mu / 2 - y * math.exp(-mu / 2)
                                        for x, y in events), [(-1, 1)])

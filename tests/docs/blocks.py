@@ -147,10 +147,10 @@ def with_part(study, part):
 class Runner:
     """Tries the blocks of pages out, each page once."""
 
-    def __init__(self, neyman, compiler="c++"):
+    def __init__(self, neyman, compiler="c++", folder=None):
         self.neyman = pathlib.Path(neyman).resolve()
         self.compiler = compiler
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="neyman-docs-"))
+        self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="neyman-docs-"))
         self.ends = {}  # page -> the folder that it leaves
         self.left_alone = []  # blocks that were not run
         self.count = {}  # language -> blocks that were tried out
@@ -266,12 +266,12 @@ class Runner:
             block.fail(done.stdout)
 
     def try_rust(self, block, folder):
-        if not shutil.which("rustc"):
+        if self.execute(["bash", "-c", "rustc --version"], folder).returncode != 0:
             block.not_run = "there is no Rust compiler on this machine"
             self.left_alone.append(block)
             return
         (folder / "block.rs").write_text(block.text + "\n", encoding="utf-8")
-        done = self.execute([shutil.which("rustc"), "--crate-type", "cdylib", "block.rs"], folder)
+        done = self.execute(["rustc", "--crate-type", "cdylib", "block.rs"], folder)
         if done.returncode != 0:
             block.fail(done.stdout)
 
