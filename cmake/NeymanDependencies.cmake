@@ -25,6 +25,20 @@ neyman_find_library(neyman_dep::xgboost xgboost/c_api.h xgboost)
 neyman_find_library(neyman_dep::hdf5 hdf5.h hdf5)
 neyman_find_library(neyman_dep::tomlplusplus toml++/toml.h "")
 
+# Their versions, from their headers.
+function(neyman_header_version name file)
+  set(version "")
+  if(EXISTS ${file})
+    file(STRINGS ${file} lines LIMIT_COUNT 3
+      REGEX "^#define [A-Z0-9]+_VERS?_(MAJOR|MINOR|RELEASE|PATCH)[ \t]+[0-9]")
+    list(TRANSFORM lines REPLACE "^#define [A-Z0-9_]+[ \t]+([0-9]+).*" "\\1")
+    list(JOIN lines "." version)
+  endif()
+  set(${name} "${version}" PARENT_SCOPE)
+endfunction()
+neyman_header_version(neyman_xgboost_VERSION ${neyman_dep__xgboost_INCLUDE}/xgboost/version_config.h)
+neyman_header_version(neyman_hdf5_VERSION ${neyman_dep__hdf5_INCLUDE}/H5public.h)
+
 if(NEYMAN_BUILD_TESTS)
   find_package(GTest REQUIRED)
   neyman_find_library(neyman_dep::rapidcheck rapidcheck.h rapidcheck)

@@ -4,4 +4,6 @@ namespace neyman {
 
 const char* version() { return NEYMAN_VERSION; }
 
+const char* built_with() { return NEYMAN_BUILT_WITH; }
+
 }  // namespace neyman

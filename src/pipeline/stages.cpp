@@ -9,6 +9,7 @@
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/simulators/command.hpp"
+#include "neyman/simulators/describe.hpp"
 
 namespace neyman::pipeline {
 
@@ -32,6 +33,7 @@ Results start_results(const Study& study) {
   results.title = study.title;
   results.seed = study.seed;
   results.parameters = study.parameters;
+  results.simulator = describe(*study.simulator);
   results.reference = study.reference;
   results.levels = study.levels;
   results.threads = threads();

@@ -223,6 +223,50 @@ Shares profile_shares(const Results& r, std::size_t interest, std::size_t level)
   return out;
 }
 
+/// With one point alone: the regions of all parameters and of each one, beside each other.
+std::optional<Panel> one_point_panel(const Results& r, std::size_t l) {
+  const auto& interest = r.coverage->config.interest;
+  const double level = r.coverage->config.levels[l];
+  Panel panel;
+  panel.title = level_words(level);
+  panel.y_label = "coverage";
+  panel.x_ticks.emplace();
+  Shares shares;
+  const auto add = [&](const Shares& more, const std::string& name) {
+    shares.asymptotic.push_back(more.asymptotic.front());
+    shares.simulated.push_back(more.simulated.front());
+    panel.x_ticks->push_back({static_cast<double>(shares.asymptotic.size()), name});
+  };
+  add(joint_shares(r, l), "all parameters");
+  for (std::size_t i = 0; i < interest.size(); ++i)
+    if (interest[i] < r.parameters.size())
+      add(profile_shares(r, i, l), symbol(r.parameters[interest[i]].name) + " alone");
+  const auto count = static_cast<double>(shares.asymptotic.size());
+  panel.x_range = Range{0.5, count + 0.5};
+  panel.series.emplace_back(
+      Line{{0.5, count + 0.5}, {level, level}, "nominal", Role::reference, Dash::dashed, 1.3});
+  const std::size_t datasets = r.coverage->points.front().ensemble.statistic.size();
+  const auto side = [&](const std::vector<double>& values, const char* label, Role role,
+                        double shift) {
+    Points points;
+    points.label = label;
+    points.role = role;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!std::isfinite(values[i])) continue;
+      points.x.push_back(static_cast<double>(i + 1) + shift);
+      points.y.push_back(values[i]);
+      points.y_errors.push_back(binomial_error(values[i], datasets));
+    }
+    if (!points.x.empty()) panel.series.emplace_back(std::move(points));
+  };
+  const bool both = std::any_of(shares.simulated.begin(), shares.simulated.end(),
+                                [](double share) { return std::isfinite(share); });
+  side(shares.asymptotic, "χ² thresholds", Role::approximate, both ? -0.06 : 0.0);
+  side(shares.simulated, "simulated thresholds", Role::calibrated, 0.06);
+  if (panel.series.size() < 2) return std::nullopt;
+  return panel;
+}
+
 }  // namespace
 
 std::vector<Figure> diagnostic_figures(const Results& r) {
@@ -247,12 +291,17 @@ std::optional<Figure> coverage_figure(const Results& r) {
     if (auto panel = coverage_panel(r, levels[level], shares, what))
       figure.panels.push_back(std::move(*panel));
   };
-  for (std::size_t l = 0; l < levels.size(); ++l)
-    add(l, joint_shares(r, l), r.parameters.size() > 1 ? "all parameters" : "");
-  for (std::size_t i = 0; i < interest.size(); ++i)
+  if (r.coverage->points.size() == 1 && r.parameters.size() > 1) {
     for (std::size_t l = 0; l < levels.size(); ++l)
-      if (interest[i] < r.parameters.size())
-        add(l, profile_shares(r, i, l), symbol(r.parameters[interest[i]].name) + " alone");
+      if (auto panel = one_point_panel(r, l)) figure.panels.push_back(std::move(*panel));
+  } else {
+    for (std::size_t l = 0; l < levels.size(); ++l)
+      add(l, joint_shares(r, l), r.parameters.size() > 1 ? "all parameters" : "");
+    for (std::size_t i = 0; i < interest.size(); ++i)
+      for (std::size_t l = 0; l < levels.size(); ++l)
+        if (interest[i] < r.parameters.size())
+          add(l, profile_shares(r, i, l), symbol(r.parameters[interest[i]].name) + " alone");
+  }
   if (figure.panels.empty()) return std::nullopt;
   figure.columns = std::min<std::size_t>(levels.size(), 3);
   figure.panel_width = figure.columns == 1 ? wide : figure.columns == 2 ? half : third;

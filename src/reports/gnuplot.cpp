@@ -141,6 +141,7 @@ DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig&
   drawn.pdf = folder / (stem + ".pdf");
   drawn.script = folder / (stem + ".gp");
   drawn.data = folder / (stem + ".dat");
+  drawn.csv = figure_csv(figure);
   drawn.columns = figure.joined ? 1 : figure.columns;
   drawn.panel_width =
       (figure.joined ? static_cast<double>(figure.columns) : 1.0) * figure.panel_width;

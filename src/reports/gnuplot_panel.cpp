@@ -204,10 +204,23 @@ Margins PanelWriter::margins(double least_left) const {
   for (const Entry& entry : ends_)
     m.right = std::max(m.right, text_width(entry.label, text_size) + end_mark + 15.0);
   if (heatmap_ != nullptr) m.right = std::max(m.right, 84.0);
+  m.right = std::max(m.right, level_labels_width());
   m.bottom = 34.0 + (panel_.x_label.empty() ? 0.0 : 22.0);
   m.top = 10.0 + (panel_.title.empty() ? 0.0 : 24.0) +
           legend_row * static_cast<double>(legend_rows(m).size());
   return m;
+}
+
+/// The room at the right for the labels of horizontal lines; 0 where other things stand there.
+double PanelWriter::level_labels_width() const {
+  double width = 0.0;
+  if (heatmap_ != nullptr || !ends_.empty()) return width;
+  for (const Series& series : panel_.series)
+    if (const auto* line = std::get_if<ReferenceLine>(&series);
+        line != nullptr && line->axis == Axis::y && !line->label.empty() &&
+        line->value >= frame_.y.low && line->value <= frame_.y.high)
+      width = std::max(width, text_width(line->label, text_size - 0.5) + 8.0);
+  return width;
 }
 
 void PanelWriter::place(const Margins& margins, const Cell& cell, double canvas_width,
@@ -483,9 +496,14 @@ std::string PanelWriter::reference(const ReferenceLine& line, std::vector<Box>& 
     right_aligned = x + 5.0 + width > width_ - margins_.right;
     x += right_aligned ? -5.0 : 5.0;
     y = margins_.top + 8.0;
+  } else if (width + 8.0 <= margins_.right && level_labels_width() > 0.0) {
+    right_aligned = false;
+    x = width_ - margins_.right + 5.0;
+    y = pixel_y(line.value);
   } else {
     y = pixel_y(line.value) - 8.0;
   }
+  const bool outside = !vertical && !right_aligned;
   const auto box = [&] {
     const double left = right_aligned ? x - width : x;
     return Box{left, left + width, y - 7.0, y + 7.0};
@@ -493,7 +511,8 @@ std::string PanelWriter::reference(const ReferenceLine& line, std::vector<Box>& 
   const auto hit = [&] {
     return std::any_of(taken.begin(), taken.end(), [&](const Box& b) { return b.overlaps(box()); });
   };
-  for (int tries = 0; tries < 12 && hit(); ++tries) (vertical ? y : x) += vertical ? 14.0 : -width;
+  for (int tries = 0; tries < 12 && hit(); ++tries)
+    (vertical || outside ? y : x) += vertical ? 14.0 : outside ? -14.0 : -width;
   taken.push_back(box());
   return out +
          label(line.label, at(x, y), muted, size, right_aligned ? "right front" : "left front");

@@ -78,6 +78,8 @@ class PanelWriter {
   double pixel_y(double value) const;
   std::vector<std::vector<Entry>> legend_rows(const Margins& margins) const;
 
+  double level_labels_width() const;
+
   std::string axes() const;
   std::string colour_scale() const;
   std::string tick_list(const std::vector<Tick>& list, Range range, bool log) const;

@@ -35,7 +35,7 @@ main,.top,.end{max-width:69rem;margin:0 auto;padding:0 clamp(1rem,4vw,2.5rem)}
 .top{padding-top:clamp(2rem,6vw,4rem)}
 h1{font-size:clamp(1.8rem,1.3rem + 2.2vw,2.7rem);line-height:1.15;letter-spacing:-.02em;
 font-weight:680;margin:0;text-wrap:balance}
-.subtitle{color:var(--muted);font-size:1.15rem;margin:.6rem 0 0;max-width:46rem;text-wrap:pretty}
+.subtitle{font-size:1.18rem;line-height:1.5;margin:.8rem 0 0;max-width:48rem;text-wrap:pretty}
 h2{font-size:1.5rem;line-height:1.25;letter-spacing:-.012em;font-weight:650;margin:3.25rem 0 .9rem;
 padding-top:1.1rem;border-top:1px solid var(--line)}
 h3{font-size:1.12rem;font-weight:650;margin:2rem 0 .6rem}
@@ -51,7 +51,7 @@ nav{margin-top:1.6rem}
 nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.35rem 1.3rem;margin:0;padding:0;
 font-size:.95rem}
 nav a{text-decoration:none}nav a:hover{text-decoration:underline}
-.headlines{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));
+.headlines{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,24rem),1fr));
 gap:1rem;margin:1.8rem 0}
 .headline{background:var(--card);border-radius:12px;padding:1.15rem 1.35rem 1.05rem}
 .headline .label{color:var(--muted);font-size:.92rem;margin:0}
@@ -68,7 +68,8 @@ font-variant-numeric:tabular-nums;display:flex;flex-wrap:wrap;gap:0 1.2rem}
 .headline .note{color:var(--muted);font-size:.88rem;margin:.3rem 0 0}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,9.5rem),1fr));
 gap:.9rem 1.4rem;margin:1.2rem 0}
-.facts div{min-width:0}
+.facts div{min-width:0}.facts .long{grid-column:span 2}.facts .longest{grid-column:1/-1}
+@media screen and (max-width:24rem){.facts .long{grid-column:auto}}
 dt{color:var(--muted);font-size:.88rem;line-height:1.35}
 dd{margin:.1rem 0 0;font-variant-numeric:tabular-nums}
 .scroll{overflow-x:auto;margin:1.2rem 0}
@@ -78,7 +79,7 @@ caption{text-align:left;color:var(--muted);font-size:.92rem;padding-bottom:.5rem
 th,td{padding:.45rem 1.1rem .45rem 0;text-align:left;vertical-align:top;
 border-bottom:1px solid var(--line)}
 th:last-child,td:last-child{padding-right:0}
-thead th{font-weight:600;border-bottom:1.5px solid var(--muted);white-space:nowrap}
+thead th{font-weight:600;border-bottom:1.5px solid var(--muted);vertical-align:bottom}
 tbody th{font-weight:400}
 .n{text-align:right;white-space:nowrap}
 .badge{display:inline-block;font-size:.8rem;font-weight:600;line-height:1;letter-spacing:.01em;
@@ -88,7 +89,17 @@ padding:.34em .62em .36em;border-radius:99px;white-space:nowrap}
 .note-box{border-radius:10px;padding:.75rem 1.1rem;margin:1.1rem 0;max-width:46rem}
 .note-box strong{margin-right:.4em}
 .note-box code{background:none;padding:0}
-figure{margin:1.8rem 0 2.4rem}
+.note-box ul{margin:.35rem 0 0;padding-left:1.2rem}.note-box li{margin:.2rem 0}
+main>ul,section>ul{max-width:44rem;padding-left:1.2rem}section>ul li{margin:.5rem 0}
+.verdicts{margin:1.4rem 0}.verdicts p{margin:0 0 .55rem}
+.verdicts ul{list-style:none;display:flex;flex-wrap:wrap;gap:.5rem .6rem;margin:0;padding:0}
+.verdicts li{font-size:.92rem;line-height:1.3;border:1px solid var(--line);border-radius:99px;
+padding:.22rem .8rem .22rem .26rem;font-variant-numeric:tabular-nums}
+.verdicts a{color:inherit;text-decoration:none}.verdicts a:hover{text-decoration:underline}
+.verdicts .badge{margin-right:.25em}.verdicts small{color:var(--muted);font-size:.88em}
+figure{margin:1.8rem 0 2.4rem;scroll-margin-top:1rem}
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:0 2.4rem;
+align-items:start}.figures>*{min-width:0}.figures .wide{grid-column:1/-1}
 .panels{display:grid;gap:1.4rem 1.6rem;justify-content:start}
 .panels>*{min-width:0}
 .panels svg{display:block;max-width:none!important}
@@ -100,9 +111,13 @@ figcaption b{color:var(--ink);font-weight:620}
 .end dd{color:var(--ink)}
 @media screen and (max-width:48rem){.panels{grid-template-columns:minmax(0,1fr)!important}
 body{font-size:1rem}h2{margin-top:2.5rem}}
-@media print{:root{font-size:9.5pt}.panels{max-width:100%}@page{margin:16mm}nav,.files{display:none}
+@media print{:root{font-size:9.5pt}.panels{max-width:100%}figure{margin:1.2rem 0 1.6rem}
+figure:not(.wide) .panels{max-width:32rem}.figures{grid-template-columns:1fr 1fr;gap:0 1.6rem}
+.headlines{grid-template-columns:1fr 1fr}.scroll{overflow:visible}table{font-size:.88rem;min-width:0}
+th,td{padding-right:.8rem}thead th{white-space:normal;vertical-align:bottom}tr{break-inside:avoid}
+h2{margin-top:2rem}pre{white-space:pre-wrap}@page{margin:16mm}nav,.files{display:none}
 main,.top,.end{max-width:none;padding:0}.top{padding-top:0}
-figure,table,.headline,.note-box{break-inside:avoid}h2,h3{break-after:avoid}
+figure,.headline,.note-box,.facts div{break-inside:avoid}h2,h3{break-after:avoid}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}a{color:inherit}}
 )css";
 
@@ -146,8 +161,11 @@ std::string badge(Verdict verdict) {
 std::string definition_list(std::string_view css, const std::vector<Fact>& facts) {
   std::string out = fmt::format("<dl class=\"{}\">\n", css);
   for (const Fact& fact : facts)
-    out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escape_html(fact.name),
-                       running(fact.value));
+    out += fmt::format("<div{}><dt>{}</dt><dd>{}</dd></div>\n",
+                       fact.value.size() > 60   ? " class=\"longest\""
+                       : fact.value.size() > 26 ? " class=\"long\""
+                                                : "",
+                       escape_html(fact.name), running(fact.value));
   return out + "</dl>\n";
 }
 
@@ -166,18 +184,36 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-/// A link to a file beside the page; with a type, to its content where that is small. Empty where
-/// there is no such file.
-std::string file_link(const fs::path& path, std::string_view words, std::string_view type = {}) {
+/// A link that saves `content`, which stands inside the page.
+std::string content_link(const std::string& name, std::string_view type, std::string_view content,
+                         std::string_view words) {
+  return fmt::format("<a download=\"{}\" href=\"data:{};base64,{}\">{}</a>\n", escape_html(name),
+                     type, base64(content), words);
+}
+
+/// A link to a file in the folder of figures beside the page; empty where there is none.
+std::string file_link(const fs::path& path, std::string_view words) {
   std::error_code error;
-  const auto size = fs::file_size(path, error);
-  if (error) return {};
+  if (!fs::is_regular_file(path, error)) return {};
   const std::string name = path.filename().string();
-  std::string target = (path.parent_path().filename() / path.filename()).generic_string();
-  if (!type.empty() && size < Page::embed_limit)
-    target = fmt::format("data:{};base64,{}", type, base64(read_file(path.string())));
+  const std::string target = (path.parent_path().filename() / path.filename()).generic_string();
   return fmt::format("<a download=\"{}\" href=\"{}\">{}</a>\n", escape_html(name),
                      escape_html(target), words);
+}
+
+std::string pdf_link(const DrawnFigure& figure) {
+  std::error_code error;
+  const auto size = fs::file_size(figure.pdf, error);
+  if (error) return {};
+  if (size > Page::embed_limit) return file_link(figure.pdf, "PDF");
+  return content_link(figure.pdf.filename().string(), "application/pdf",
+                      read_file(figure.pdf.string()), "PDF");
+}
+
+std::string data_link(const DrawnFigure& figure) {
+  if (figure.csv.empty() || figure.csv.size() > Page::embed_limit)
+    return file_link(figure.data, "Data");
+  return content_link(figure.name + ".csv", "text/csv;charset=utf-8", figure.csv, "Data (CSV)");
 }
 
 /// A figure's SVG without its style rules: the page has them once.
@@ -193,14 +229,14 @@ void check_headline(const Headline& headline) {
   check_finite("headlines", "estimate", headline.estimate);
   check_non_negative("headlines", "error_low", {&headline.error_low, 1});
   check_non_negative("headlines", "error_high", {&headline.error_high, 1});
-  for (const auto& interval : {headline.interval68, headline.interval95})
-    if (interval) {
-      check_finite("headlines", "interval.low", interval->low);
-      check_finite("headlines", "interval.high", interval->high);
-      if (interval->low > interval->high)
-        fail_argument("headlines", "interval.low", fmt::format("{}", interval->low),
-                      fmt::format("at most high ({})", interval->high));
-    }
+  for (const auto& [level, range] : headline.intervals) {
+    check_in_range("headlines", "interval.level", level, 0.0, 1.0);
+    check_finite("headlines", "interval.low", range.low);
+    check_finite("headlines", "interval.high", range.high);
+    if (range.low > range.high)
+      fail_argument("headlines", "interval.low", fmt::format("{}", range.low),
+                    fmt::format("at most high ({})", range.high));
+  }
   if (headline.truth) check_finite("headlines", "truth", *headline.truth);
 }
 
@@ -215,13 +251,15 @@ Range bar_range(const std::vector<Headline>& headlines, const std::string& param
   };
   for (const Headline& h : headlines) {
     if (h.parameter != parameter) continue;
-    add(h.estimate - h.error_low);
-    add(h.estimate + h.error_high);
-    for (const auto& interval : {h.interval68, h.interval95})
-      if (interval) {
-        add(interval->low);
-        add(interval->high);
-      }
+    add(h.estimate);
+    if (h.intervals.empty()) {
+      add(h.estimate - h.error_low);
+      add(h.estimate + h.error_high);
+    }
+    for (const auto& interval : h.intervals) {
+      add(interval.range.low);
+      add(interval.range.high);
+    }
     if (h.truth) add(*h.truth);
   }
   const double size = range.high - range.low;
@@ -258,10 +296,12 @@ std::string bar(const Headline& h, Range range, std::string_view words) {
         std::max(x(interval.high) - x(interval.low), 1.0), thickness, 0.5 * thickness, colour,
         opacity, role);
   };
-  if (h.interval95) stretch(*h.interval95, 5.0, 0.35);
-  const Range inner =
-      h.interval68 ? *h.interval68 : Range{h.estimate - h.error_low, h.estimate + h.error_high};
-  stretch(inner, 10.0, 0.55);
+  // The widest first, each thicker and darker than the one around it.
+  for (std::size_t i = h.intervals.size(); i-- > 1;)
+    stretch(h.intervals[i].range, i == 1 ? 5.0 : 2.0, i == 1 ? 0.35 : 0.55);
+  stretch(h.intervals.empty() ? Range{h.estimate - h.error_low, h.estimate + h.error_high}
+                              : h.intervals.front().range,
+          9.0, 0.55);
   if (h.truth)
     out += fmt::format(
         "<path d=\"M{:.1f},1 V{}\" stroke=\"{}\" stroke-width=\"1.5\" stroke-dasharray=\"3 2\" "
@@ -287,12 +327,10 @@ std::string stacked_errors(const std::string& value) {
 std::string headline_card(const Headline& h, Range range) {
   const std::string value = format_measurement(h.estimate, h.error_low, h.error_high);
   std::string intervals;
-  const auto interval = [&](std::string_view words, const std::optional<Range>& i) {
-    if (i)
-      intervals += fmt::format("<span>{} {}</span>\n", words, format_interval(i->low, i->high));
-  };
-  interval("68.3 %", h.interval68);
-  interval("95 %", h.interval95);
+  for (const auto& interval : h.intervals)
+    intervals +=
+        fmt::format("<span>{}\u00a0% {}</span>\n", format_number(100.0 * interval.level, 6),
+                    format_interval(interval.range.low, interval.range.high));
   if (h.truth)
     intervals += fmt::format("<span>truth {} (dashed)</span>\n", format_number(*h.truth, 6));
   std::string out = fmt::format(
@@ -402,6 +440,26 @@ Page& Page::headlines(const std::vector<Headline>& headlines) {
   return *this;
 }
 
+Page& Page::verdicts(std::string_view words, const std::vector<CheckLine>& checks) {
+  if (checks.empty()) return *this;
+  std::string out = fmt::format(
+      "<div class=\"verdicts\" role=\"group\" aria-label=\"Checks\">\n<p>{}</p>\n<ul>\n",
+      running(words));
+  for (const CheckLine& check : checks) {
+    const std::string inside =
+        fmt::format("{} {}{}", badge(check.verdict), escape_html(check.name),
+                    check.p_value.empty() ? std::string()
+                                          : fmt::format(" <small>p {}{}</small>",
+                                                        check.p_value.starts_with('<') ? "" : "= ",
+                                                        escape_html(check.p_value)));
+    out += check.figure.empty() ? fmt::format("<li>{}</li>\n", inside)
+                                : fmt::format("<li><a href=\"#figure:{}\">{}</a></li>\n",
+                                              escape_html(check.figure), inside);
+  }
+  target() += out + "</ul>\n</div>\n";
+  return *this;
+}
+
 Page& Page::checks(const std::vector<CheckLine>& checks) {
   if (checks.empty()) return *this;
   const auto any = [&](std::string CheckLine::*text) {
@@ -471,6 +529,24 @@ Page& Page::note(Verdict kind, std::string_view text) {
   return *this;
 }
 
+Page& Page::notes(Verdict kind, std::string_view words, const std::vector<std::string>& remarks) {
+  if (remarks.empty()) return *this;
+  std::string out =
+      fmt::format("<div class=\"note-box {}\" role=\"note\"><strong>{}</strong>\n<ul>\n",
+                  verdict_class(kind), running(words));
+  for (const auto& remark : remarks) out += fmt::format("<li>{}</li>\n", running(remark));
+  target() += out + "</ul></div>\n";
+  return *this;
+}
+
+Page& Page::list(const std::vector<std::string>& items) {
+  if (items.empty()) return *this;
+  std::string out = "<ul>\n";
+  for (const auto& item : items) out += fmt::format("<li>{}</li>\n", running(item));
+  target() += out + "</ul>\n";
+  return *this;
+}
+
 Page& Page::code(std::string_view text) {
   target() += fmt::format("<pre tabindex=\"0\">{}</pre>\n", escape_html(text));
   return *this;
@@ -483,19 +559,27 @@ Page& Page::figure(const DrawnFigure& figure) {
   figure_names_.push_back(figure.name);
   const std::size_t columns = std::min(figure.columns, figure.panels.size());
   std::string out = fmt::format(
-      "<figure id=\"figure:{}\">\n<div class=\"panels\" "
+      "<figure id=\"figure:{}\"{}>\n<div class=\"panels\" "
       "style=\"grid-template-columns:repeat({},minmax(0,{}px))\">\n",
-      figure.name, std::max<std::size_t>(columns, 1), std::round(1.12 * figure.panel_width));
+      figure.name, figure.panels.size() > 1 ? " class=\"wide\"" : "",
+      std::max<std::size_t>(columns, 1), std::round(1.12 * figure.panel_width));
   for (const std::string& panel : figure.panels) out += without_style(panel);
   out += fmt::format(
       "</div>\n<figcaption>\n<div><b>Figure {}{}</b> {}</div>\n", figure_names_.size(),
       figure.title.empty() ? "." : ". " + escape_html(figure.title) + ".", running(figure.caption));
-  const std::string_view text = "text/plain;charset=utf-8";
-  const std::string links = file_link(figure.pdf, "PDF") + file_link(figure.svg, "SVG") +
-                            file_link(figure.data, "data", text) +
-                            file_link(figure.script, "gnuplot script", text);
-  if (!links.empty()) out += "<div class=\"files\">" + links + "</div>\n";
+  const std::string links = pdf_link(figure) + data_link(figure);
+  if (!links.empty())
+    out += fmt::format(
+        "<div class=\"files\" aria-label=\"Figure {} to download\" role=\"group\">{}</div>\n",
+        figure_names_.size(), links);
   target() += out + "</figcaption>\n</figure>\n";
+  return *this;
+}
+
+Page& Page::figures(const std::vector<DrawnFigure>& figures) {
+  target() += "<div class=\"figures\">\n";
+  for (const DrawnFigure& drawn : figures) figure(drawn);
+  target() += "</div>\n";
   return *this;
 }
 

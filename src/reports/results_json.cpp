@@ -66,6 +66,7 @@ Json study_part(const Results& r) {
           {"reference", by_parameter(r.parameters, r.reference)},
           {"features", r.feature_names},
           {"components", r.component_names},
+          {"simulator", r.simulator},
           {"ratio", r.ratio},
           {"classifier", r.classifier},
           {"calibration", r.calibration},

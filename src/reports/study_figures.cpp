@@ -304,7 +304,7 @@ Panel likelihood_panel(const Results& r, std::size_t p, double top) {
                                             Role::reference, Dash::dotted});
   if (parameter.truth)
     panel.series.emplace_back(
-        ReferenceLine{Axis::x, *parameter.truth, "truth", Role::reference, Dash::dashed});
+        ReferenceLine{Axis::x, *parameter.truth, "truth", Role::truth, Dash::dashed});
   if (exact != nullptr)
     panel.series.emplace_back(
         Line{exact->values, exact->statistic, "exact", Role::exact, Dash::solid, 2.0});
@@ -413,11 +413,11 @@ std::string ensemble_caption(const Results& r) {
           name, with_spread(ensemble.approximate.means[p]), number(std::abs(ensemble.bias[p]), 2));
   }
   text += fmt::format(
-      " −2 log Λ should follow χ²: the Kolmogorov–Smirnov test gives p = {} for the learned "
+      " −2 log Λ should follow χ²: the Kolmogorov–Smirnov test gives {} for the learned "
       "likelihood",
-      p_value(ensemble.approximate.wilks.p_value));
+      p_equals(ensemble.approximate.wilks.p_value));
   if (ensemble.exact)
-    text += fmt::format(" and p = {} for the exact one", p_value(ensemble.exact->wilks.p_value));
+    text += fmt::format(" and {} for the exact one", p_equals(ensemble.exact->wilks.p_value));
   return text + ".";
 }
 
@@ -460,10 +460,10 @@ std::optional<Figure> test_figure(const Results& r) {
   figure.panel_width = wide;
   figure.panel_height = 330.0;
   figure.caption = fmt::format(
-      "{} simulated under each hypothesis. The observed {} gives p = {} for {}; at the size of {} "
+      "{} simulated under each hypothesis. The observed {} gives {} for {}; at the size of {} "
       "the power against {} is {}.",
       count_words(test.config.datasets, "dataset"), number(test.statistic, 3),
-      p_value(test.p_value), null, percent(test.config.size, 0), alternative, percent(test.power));
+      p_equals(test.p_value), null, percent(test.config.size, 0), alternative, percent(test.power));
   figure.panels.push_back(std::move(panel));
   return figure;
 }

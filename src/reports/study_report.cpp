@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
+#include "neyman/core/version.hpp"
 #include "neyman/reports/html.hpp"
 #include "neyman/reports/symbol.hpp"
 #include "neyman/reports/terminal.hpp"
@@ -49,6 +51,14 @@ class Figures {
     for (const auto& figure : drawn_)
       if (figure.name.starts_with(start)) place(figure.name);
   }
+  /// The same, side by side where there is room.
+  void place_together(const std::string& start) {
+    std::vector<DrawnFigure> together;
+    for (const auto& figure : drawn_)
+      if (figure.name.starts_with(start) && used_.insert(figure.name).second)
+        together.push_back(figure);
+    if (!together.empty()) page_.figures(together);
+  }
   bool any_left() const { return used_.size() < drawn_.size(); }
   void place_rest() {
     for (const auto& figure : drawn_) place(figure.name);
@@ -62,12 +72,16 @@ class Figures {
 
 // --------------------------------------------------------------------------------- the lead
 
-std::optional<Range> interval_near(const std::vector<Interval>& intervals, double level) {
+/// Those that can be drawn, the lowest level first.
+std::vector<LevelRange> drawable(const std::vector<Interval>& intervals) {
+  std::vector<LevelRange> out;
   for (const auto& interval : intervals)
-    if (std::abs(interval.level - level) < 0.004 && std::isfinite(interval.low) &&
-        std::isfinite(interval.high) && interval.low <= interval.high)
-      return Range{interval.low, interval.high};
-  return std::nullopt;
+    if (std::isfinite(interval.low) && std::isfinite(interval.high) &&
+        interval.low <= interval.high && interval.level > 0.0 && interval.level < 1.0)
+      out.push_back({interval.level, {interval.low, interval.high}});
+  std::sort(out.begin(), out.end(),
+            [](const LevelRange& a, const LevelRange& b) { return a.level < b.level; });
+  return out;
 }
 
 Headline headline(const Results& r, const FitReport& report, std::size_t p, bool exact) {
@@ -77,14 +91,11 @@ Headline headline(const Results& r, const FitReport& report, std::size_t p, bool
   out.role = exact ? Role::exact : Role::approximate;
   out.estimate = report.fit.point[p];
   out.error_low = out.error_high = report.fit.error(p);
-  if (p < report.intervals.size()) {
-    out.interval68 = interval_near(report.intervals[p], 0.683);
-    out.interval95 = interval_near(report.intervals[p], 0.95);
-  }
-  if (at_bound(r, report, p) && out.interval68) {
+  if (p < report.intervals.size()) out.intervals = drawable(report.intervals[p]);
+  if (at_bound(r, report, p) && !out.intervals.empty()) {
     // There is no curvature to take an error from; the interval shows the reach.
-    out.error_low = std::max(0.0, out.estimate - out.interval68->low);
-    out.error_high = std::max(0.0, out.interval68->high - out.estimate);
+    out.error_low = std::max(0.0, out.estimate - out.intervals.front().range.low);
+    out.error_high = std::max(0.0, out.intervals.front().range.high - out.estimate);
   }
   out.truth = r.parameters[p].truth;
   const auto distance = distance_to_exact(r, p);
@@ -103,40 +114,105 @@ bool finite(const Headline& h) {
 }
 
 void add_headlines(const Results& r, Page& page) {
+  std::vector<Headline> cards;
   for (const std::size_t p : r.parameters.of_interest()) {
-    std::vector<Headline> pair;
-    if (auto learned = headline(r, r.fit, p, false); finite(learned)) pair.push_back(learned);
+    if (auto learned = headline(r, r.fit, p, false); finite(learned)) cards.push_back(learned);
     if (r.exact_fit)
-      if (auto exact = headline(r, *r.exact_fit, p, true); finite(exact)) pair.push_back(exact);
-    page.headlines(pair);
+      if (auto exact = headline(r, *r.exact_fit, p, true); finite(exact)) cards.push_back(exact);
   }
+  page.headlines(cards);
 }
 
-/// One line about all checks, so that nobody must scroll to learn that one failed.
-void add_check_notes(const Results& r, Page& page) {
-  std::vector<std::string> passed;
+std::vector<CheckLine> check_lines(const Results& r, const Figures& figures) {
+  std::vector<CheckLine> lines;
   for (const auto& check : r.diagnostics) {
-    const std::string p = check.p_value ? fmt::format(" (p = {})", p_value(*check.p_value)) : "";
-    if (check.verdict == Diagnostic::Verdict::pass)
-      passed.push_back(check.name + p);
-    else
-      page.note(verdict_of(check.verdict),
-                fmt::format("Check {}{}: {}{}", check.name, p, check.explanation,
-                            check.note.empty() ? "" : " " + check.note));
+    std::string meaning = check.explanation;
+    if (check.tolerance && *check.tolerance > 0.0)
+      meaning += fmt::format(" Deviations up to {} are not counted.", number(*check.tolerance, 2));
+    if (!check.note.empty()) meaning += " " + check.note;
+    const std::string figure = "diagnostic-" + check.name;
+    lines.push_back({check.name, verdict_of(check.verdict), meaning, number(check.statistic, 3),
+                     check.p_value ? p_value(*check.p_value) : "",
+                     figures.has(figure) ? figure : ""});
   }
-  if (!passed.empty() && passed.size() == r.diagnostics.size())
-    page.note(Verdict::pass,
-              fmt::format("{} passed: {}.", passed.size() == 1 ? "The check" : "All checks",
-                          join_words(passed)));
+  return lines;
 }
 
-void add_lead(const Results& r, Page& page) {
+/// All verdicts at a glance, and why one does not pass: nobody must scroll to learn of it.
+void add_verdicts(const Results& r, Page& page, const Figures& figures) {
+  if (r.diagnostics.empty()) return;
+  std::string words = together(r.diagnostics).words;
+  words.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(words.front())));
+  page.verdicts(words + ".", check_lines(r, figures));
+  for (const auto& check : r.diagnostics) {
+    if (check.verdict == Diagnostic::Verdict::pass) continue;
+    page.note(verdict_of(check.verdict),
+              fmt::format("Check {}{}: {}{}", check.name,
+                          check.p_value ? fmt::format(" ({})", p_equals(*check.p_value)) : "",
+                          check.explanation, check.note.empty() ? "" : " " + check.note));
+  }
+}
+
+/// A sentence begins with a capital and ends with a mark; names of files and of parameters stay.
+std::string sentence(std::string text) {
+  const std::size_t word = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
+  if (word != std::string::npos && word > 2 && text[word] == ' ')
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  if (!text.empty() && std::string_view(".!?:").find(text.back()) == std::string_view::npos)
+    text += '.';
+  return text;
+}
+
+/// The beginning of a long text, up to the end of a sentence or a clause where there is one.
+std::string beginning(const std::string& text) {
+  constexpr std::size_t most = 180, least = 60;
+  if (text.size() <= most) return text;
+  std::size_t end = std::string::npos;
+  for (const char* mark : {". ", "; ", ": ", ", ", " "}) {
+    end = text.rfind(mark, most);
+    if (end != std::string::npos && end >= least) break;
+  }
+  // Inside a character of several bytes there is no mark: a text without any is kept whole.
+  return end == std::string::npos || end < least ? text : text.substr(0, end) + " …";
+}
+
+constexpr std::size_t most_warnings = 6;  // at the top
+
+/// The warnings in short; a section below has those in full that are long.
+void add_warnings(const Results& r, Page& page) {
+  std::vector<std::string> shown;
+  bool shortened = false;
+  for (std::size_t i = 0; i < r.warnings.size() && i < most_warnings; ++i) {
+    const std::string whole = sentence(r.warnings[i]);
+    shown.push_back(beginning(whole));
+    shortened = shortened || shown.back() != whole;
+  }
+  if (r.warnings.size() > most_warnings)
+    shown.push_back(fmt::format("… and {} more", r.warnings.size() - most_warnings));
+  if (shown.size() == 1 && !shortened)
+    page.note(Verdict::warn, shown.front());
+  else
+    page.notes(
+        Verdict::warn,
+        fmt::format("{}{}", count_words(r.warnings.size(), "warning"),
+                    shortened || r.warnings.size() > most_warnings ? ", in full below:" : ":"),
+        shown);
+}
+
+bool all_shown_in_short(const Results& r) {
+  return r.warnings.size() <= most_warnings &&
+         std::all_of(r.warnings.begin(), r.warnings.end(), [](const std::string& text) {
+           return beginning(sentence(text)) == sentence(text);
+         });
+}
+
+void add_lead(const Results& r, Page& page, const Figures& figures) {
   if (!r.fit.fit.ok())
     page.note(Verdict::fail,
               "The fit did not converge: the best point found is shown, and its errors and "
               "intervals cannot be trusted.");
-  for (const auto& warning : r.warnings) page.note(Verdict::warn, warning);
-  add_check_notes(r, page);
+  add_verdicts(r, page, figures);
+  add_warnings(r, page);
   add_headlines(r, page);
 }
 
@@ -176,9 +252,33 @@ Table result_table(const Results& r) {
   return table;
 }
 
+/// How a fit ended, in a sentence.
+std::string fit_words(const FitReport& report, const char* which) {
+  const Fit& fit = report.fit;
+  std::string text = fmt::format("The {} fit ", which);
+  switch (fit.status) {
+    case FitStatus::converged:
+      text += "converged";
+      break;
+    case FitStatus::at_bound:
+      text += "converged at the end of a parameter's range";
+      break;
+    default:
+      text += "did not converge";
+  }
+  text += fmt::format(" after {} of the likelihood", count_words(fit.evaluations, "evaluation"));
+  if (std::isfinite(fit.distance))
+    text += fmt::format("; its log-likelihood is estimated to be {} below the maximum",
+                        fit.distance < 1e-6 ? "less than 10⁻⁶" : number(fit.distance, 2));
+  if (!fit.message.empty()) text += fmt::format(" ({})", fit.message);
+  return text + ".";
+}
+
 void add_result(const Results& r, Page& page, Figures& figures) {
   page.section("Result");
   page.table(result_table(r));
+  page.paragraph(fit_words(r.fit, "learned") +
+                 (r.exact_fit ? " " + fit_words(*r.exact_fit, "exact") : std::string()));
   figures.place("likelihood");
   figures.place("correlation");
 }
@@ -190,12 +290,25 @@ void add_surfaces(const Results& r, Page& page, Figures& figures) {
   figures.place_all("contours-");
 }
 
+Table composite_table(const Results& r) {
+  Table table;
+  table.columns = {"Hypothesis", "−2 log Λ", "Degrees of freedom", "p-value (χ²)",
+                   "p-value (simulated)"};
+  table.numeric = {false, true, true, true, true};
+  for (const auto& test : r.composite_tests)
+    table.rows.push_back({hypothesis_words(r, test.config.null), number(test.statistic, 4),
+                          fmt::format("{}{}", test.mixed ? "½ of " : "", number(test.degrees)),
+                          p_value(test.p_value),
+                          test.simulated_p_value ? p_value(*test.simulated_p_value) : "—"});
+  return table;
+}
+
 void add_test(const Results& r, Page& page, Figures& figures) {
   if (!r.test && r.composite_tests.empty()) return;
   page.section(r.composite_tests.empty() ? "Test" : "Tests");
-  for (const auto& test : r.composite_tests) page.paragraph(composite_words(r, test));
+  if (!r.composite_tests.empty()) page.table(composite_table(r));
   if (!r.test) return;
-  page.paragraph(test_words(r));
+  if (!figures.has("test")) page.paragraph(test_words(r));
   figures.place("test");
 }
 
@@ -372,17 +485,17 @@ void add_ratio(const Results& r, Page& page, Figures& figures) {
 void add_checks(const Results& r, Page& page, Figures& figures) {
   if (r.diagnostics.empty()) return;
   page.section("Checks");
-  std::vector<CheckLine> lines;
-  for (const auto& check : r.diagnostics) {
-    std::string meaning = check.explanation;
-    if (check.tolerance && *check.tolerance > 0.0)
-      meaning += fmt::format(" Deviations up to {} are not counted.", number(*check.tolerance, 2));
-    if (!check.note.empty()) meaning += " " + check.note;
-    lines.push_back({check.name, verdict_of(check.verdict), meaning, number(check.statistic, 3),
-                     check.p_value ? p_value(*check.p_value) : ""});
-  }
-  page.checks(lines);
-  figures.place_all("diagnostic-");
+  page.checks(check_lines(r, figures));
+  figures.place_together("diagnostic-");
+}
+
+/// "command: a b c" with the words after the kind as code.
+std::string simulator_words(const Results& r) {
+  const std::size_t colon = r.simulator.find(": ");
+  const bool outside = colon != std::string::npos && colon < r.simulator.find_first_of(" (");
+  return outside
+             ? fmt::format("{} `{}`", r.simulator.substr(0, colon), r.simulator.substr(colon + 2))
+             : r.simulator;
 }
 
 void add_asked(const Results& r, Page& page) {
@@ -402,11 +515,17 @@ void add_asked(const Results& r, Page& page) {
     add("Reference", point_words(r.parameters, r.reference));
   add("Components", join_words(r.component_names));
   add(r.feature_names.size() == 1 ? "Feature" : "Features", join_words(r.feature_names));
+  add("Simulator", simulator_words(r));
+  if (const auto training = r.budget.find("simulated"); training != r.budget.end())
+    add("Budget for training", count_words(training->second, "event"));
   add("Data", data_words(r));
   if (r.outside > 0) add("Outside the calibrated range", count_words(r.outside, "event"));
   add("Ratio", r.ratio);
   add("Classifier", r.classifier);
   add("Calibration", r.calibration);
+  std::vector<std::string> levels;
+  for (const double level : r.levels) levels.push_back(level_words(level));
+  add("Confidence levels", join_words(levels));
   add("Seed", std::to_string(r.seed));
   page.facts(facts);
 }
@@ -444,9 +563,12 @@ void add_cost(const Results& r, Page& page) {
 }  // namespace
 
 std::string study_report(const Results& results, const std::vector<DrawnFigure>& drawn) {
-  Page page(title_of(results), answer(results));
+  std::string lead = answer(results);
+  if (results.test) lead += " " + test_words(results);
+  for (const auto& test : results.composite_tests) lead += " " + composite_words(results, test);
+  Page page(title_of(results), lead);
   Figures figures(page, drawn);
-  add_lead(results, page);
+  add_lead(results, page, figures);
   add_result(results, page, figures);
   add_surfaces(results, page, figures);
   add_test(results, page, figures);
@@ -460,14 +582,23 @@ std::string study_report(const Results& results, const std::vector<DrawnFigure>&
   }
   add_asked(results, page);
   add_cost(results, page);
+  if (!results.warnings.empty() && !all_shown_in_short(results)) {
+    page.section("Warnings");
+    std::vector<std::string> whole;
+    for (const auto& warning : results.warnings) whole.push_back(sentence(warning));
+    page.list(whole);
+  }
   if (!results.command.empty()) {
     page.section("To repeat");
     page.code(results.command);
   }
   page.footer({{"Made with", "neyman " + results.version},
+               {"Built with", built_with()},
                {"Study", results.name},
                {"Seed", std::to_string(results.seed)},
-               {"Numbers", "`results.json`"}});
+               {"Beside this page",
+                "`results.json`, and in `figures/` each figure as PDF, SVG, "
+                "data and gnuplot script"}});
   return page.html();
 }
 

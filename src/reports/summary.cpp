@@ -158,17 +158,16 @@ void add_fit(const Results& r, const Pen& pen, Lines& lines) {
 
 void add_test(const Results& r, Lines& lines) {
   for (const auto& test : r.composite_tests)
-    lines.add(
-        "test",
-        fmt::format("{}: −2 log Λ = {}, p = {}{}", hypothesis_words(r, test.config.null),
-                    number(test.statistic, 3), p_value(test.p_value),
-                    test.simulated_p_value ? ", simulated p = " + p_value(*test.simulated_p_value)
-                                           : std::string()));
+    lines.add("test", fmt::format("{}: −2 log Λ = {}, {}{}", hypothesis_words(r, test.config.null),
+                                  number(test.statistic, 3), p_equals(test.p_value),
+                                  test.simulated_p_value
+                                      ? ", simulated " + p_equals(*test.simulated_p_value)
+                                      : std::string()));
   if (!r.test) return;
   lines.add(
       "test",
-      fmt::format("{} against {}: p = {}, power {} at size {}", theta_words(r, r.test->config.null),
-                  theta_words(r, r.test->config.alternative), p_value(r.test->p_value),
+      fmt::format("{} against {}: {}, power {} at size {}", theta_words(r, r.test->config.null),
+                  theta_words(r, r.test->config.alternative), p_equals(r.test->p_value),
                   percent(r.test->power), percent(r.test->config.size, 0)));
 }
 
@@ -262,8 +261,7 @@ void add_checks(const Results& r, const Pen& pen, Lines& lines) {
     const auto [sign, ink] = mark_of(check.verdict);
     std::string text = pen(ink, fmt::format("{} {}", sign, to_string(check.verdict))) + "  " +
                        padded(check.name, widest + 1);
-    text += check.p_value ? "p = " + p_value(*check.p_value)
-                          : "statistic " + number(check.statistic, 3);
+    text += check.p_value ? p_equals(*check.p_value) : "statistic " + number(check.statistic, 3);
     lines.add(first ? "checks" : "", text);
     first = false;
   }

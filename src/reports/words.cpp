@@ -28,6 +28,11 @@ std::string percent(double fraction, int decimals) {
 
 std::string p_value(double p) { return p >= 0.0 && p <= 1.0 ? format_p_value(p) : unknown; }
 
+std::string p_equals(double p) {
+  const std::string text = p_value(p);
+  return (text.starts_with('<') ? "p " : "p = ") + text;
+}
+
 std::string measurement(double value, double error) {
   if (!std::isfinite(value)) return unknown;
   if (!std::isfinite(error) || error < 0.0) return format_number(value, 6) + " ± " + unknown;
@@ -163,9 +168,9 @@ std::string test_words(const Results& results) {
   // (1 + k) / (1 + n) with k = 0: more datasets could make it smaller.
   const bool least = test.p_value * (1.0 + static_cast<double>(config.datasets)) < 1.5;
   return fmt::format(
-      "Testing {} against {}: p = {}{}, so at a size of {} the data {} {}. Where {} is true, the "
+      "Testing {} against {}: {}{}, so at a size of {} the data {} {}. Where {} is true, the "
       "test rejects with probability {}.",
-      null, alternative, p_value(test.p_value),
+      null, alternative, p_equals(test.p_value),
       least ? fmt::format(" (the least that {} can give)", count_words(config.datasets, "dataset"))
             : std::string(),
       percent(config.size, 0), test.p_value <= config.size ? "reject" : "do not reject", null,
@@ -223,12 +228,12 @@ std::string hypothesis_words(const Results& results, const CompositeHypothesis& 
 
 std::string composite_words(const Results& results, const CompositeTest& test) {
   std::string text =
-      fmt::format("Testing {}: −2 log Λ = {}, p = {} from {}χ² with {}",
+      fmt::format("Testing {}: −2 log Λ = {}, {} from {}χ² with {}",
                   hypothesis_words(results, test.config.null), number(test.statistic, 4),
-                  p_value(test.p_value), test.mixed ? "half " : "",
+                  p_equals(test.p_value), test.mixed ? "half " : "",
                   count_words(static_cast<std::size_t>(test.degrees), "degree") + " of freedom");
   if (test.simulated_p_value)
-    text += fmt::format(", p = {} from {}", p_value(*test.simulated_p_value),
+    text += fmt::format(", {} from {}", p_equals(*test.simulated_p_value),
                         count_words(test.config.datasets, "simulated dataset"));
   text += ".";
   if (test.failed > 0)

@@ -14,6 +14,8 @@ namespace neyman::reports {
 std::string number(double value, int digits = 4);
 std::string percent(double fraction, int decimals = 1);
 std::string p_value(double p);
+/// "p = 0.25", or "p < 0.0001"
+std::string p_equals(double p);
 std::string measurement(double value, double error);
 /// A value to the digits of its error.
 std::string rounded(double value, double error);

@@ -70,6 +70,7 @@ Files::Files(Config config, const ParameterSpace& parameters) : parameters_(para
   check_at_least("files", "the number of tables", config.tables.size(), 1);
   check_in_range("files", "held_out", config.held_out, 0.0, 0.9);
   for (const auto& table : config.tables) {
+    names_.push_back(table.file);
     auto events = read_table(table, config.options, parameters_);
     if (events_.size() == 0) {
       events_ = std::move(events);

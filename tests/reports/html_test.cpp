@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "neyman/core/error.hpp"
@@ -57,8 +58,8 @@ Headline headline(std::string parameter, double estimate) {
   h.estimate = estimate;
   h.error_low = 0.0065;
   h.error_high = 0.0067;
-  h.interval68 = Range{estimate - 0.0065, estimate + 0.0067};
-  h.interval95 = Range{estimate - 0.013, estimate + 0.0135};
+  h.intervals = {{0.683, {estimate - 0.0065, estimate + 0.0067}},
+                 {0.95, {estimate - 0.013, estimate + 0.0135}}};
   h.truth = 0.05;
   return h;
 }
@@ -146,7 +147,7 @@ TEST(Page, HeadlineShowsTheRoundedResultAndBothIntervals) {
   EXPECT_NE(
       html.find("γ = 0.0459 <span class=\"errors\"><span>+0.0067</span> <span>−0.0065</span>"),
       html.npos);
-  EXPECT_NE(html.find("68.3 % [0.0394, 0.0526]"), html.npos);
+  EXPECT_NE(html.find("68.3\u00a0% [0.0394, 0.0526]"), html.npos);
   EXPECT_NE(html.find("truth 0.05"), html.npos);
 }
 
@@ -184,8 +185,11 @@ TEST(Page, RefusesWhatIsNotAResult) {
   negative.error_low = -1.0;
   EXPECT_THROW(page.headlines({negative}), ArgumentError);
   Headline turned = headline("γ", 1.0);
-  turned.interval68 = Range{2.0, 1.0};
+  turned.intervals[0].range = Range{2.0, 1.0};
   EXPECT_THROW(page.headlines({turned}), ArgumentError);
+  Headline percent = headline("γ", 1.0);
+  percent.intervals[0].level = 68.3;
+  EXPECT_THROW(page.headlines({percent}), ArgumentError);
   EXPECT_THROW(page.table({"", {"a", "b"}, {{"1"}}, {}}), ArgumentError);
   EXPECT_THROW(page.table({"", {"a"}, {{"1"}}, {true, false}}), ArgumentError);
   EXPECT_THROW(page.subsection("before any section"), ArgumentError);
@@ -256,35 +260,61 @@ std::string decode_base64(std::string_view text) {
   return out;
 }
 
-TEST_F(PageTest, SmallFilesAreInsideThePageByteForByte) {
-  for (const std::size_t length : {0u, 1u, 2u, 3u, 256u}) {
+/// The links of a page that save a file, by its name.
+std::map<std::string, std::string> downloads(const Page& page) {
+  std::map<std::string, std::string> out;
+  for (const Element& element : parse_xml(page.html()))
+    if (element.attributes.contains("download"))
+      out[element.attributes.at("download")] = element.attributes.at("href");
+  return out;
+}
+
+TEST_F(PageTest, PdfAndDataAreInsideThePageByteForByte) {
+  for (const std::size_t length : {1u, 2u, 3u, 256u}) {
     DrawnFigure figure;
     figure.name = "bytes";
-    figure.data = folder_ / "bytes.dat";
-    std::string bytes;
-    for (std::size_t i = 0; i < length; ++i) bytes += static_cast<char>(255 - i);
-    std::ofstream(figure.data, std::ios::binary) << bytes;
+    figure.pdf = folder_ / "bytes.pdf";
+    for (std::size_t i = 0; i < length; ++i) figure.csv += static_cast<char>(255 - i);
+    std::ofstream(figure.pdf, std::ios::binary) << "%PDF" << figure.csv;
     Page page("t");
     page.figure(figure);
-    std::string found = "no link";
-    for (const Element& element : parse_xml(page.html()))
-      if (element.name == "a") {
-        EXPECT_EQ(element.attributes.at("download"), "bytes.dat");
-        const std::string& href = element.attributes.at("href");
-        found = decode_base64(std::string_view(href).substr(href.find(',') + 1));
-      }
-    EXPECT_EQ(found, bytes) << length;
+    const auto links = downloads(page);
+    ASSERT_EQ(links.size(), 2u);
+    const std::string &pdf = links.at("bytes.pdf"), &csv = links.at("bytes.csv");
+    EXPECT_TRUE(pdf.starts_with("data:application/pdf;base64,")) << pdf;
+    EXPECT_TRUE(csv.starts_with("data:text/csv;charset=utf-8;base64,")) << csv;
+    EXPECT_EQ(decode_base64(pdf.substr(pdf.find(',') + 1)), "%PDF" + figure.csv) << length;
+    EXPECT_EQ(decode_base64(csv.substr(csv.find(',') + 1)), figure.csv) << length;
   }
 }
 
-TEST_F(PageTest, PicturesAreInThePageOnce) {
-  Page page("t");
-  page.figure(drawn("one"));
-  const std::string html = page.html();
-  EXPECT_NE(html.find("href=\"figures/one.pdf\""), html.npos);
-  EXPECT_NE(html.find("href=\"figures/one.svg\""), html.npos);
-  EXPECT_EQ(html.find("data:application/pdf"), html.npos);
-  EXPECT_EQ(html.find("data:image/svg"), html.npos);
+TEST(Page, VerdictsLinkToTheirFigures) {
+  const std::string html =
+      Page("t")
+          .verdicts("1 of 2 checks pass.",
+                    {{"closure", Verdict::pass, "", "", "0.4", "diagnostic-closure"},
+                     {"wilks", Verdict::fail, "", "", "", ""}})
+          .html();
+  parse_xml(html);
+  EXPECT_NE(html.find("<a href=\"#figure:diagnostic-closure\">"), html.npos);
+  EXPECT_NE(html.find("closure <small>p = 0.4</small>"), html.npos);
+  EXPECT_NE(html.find("✕ fail</span> wilks</li>"), html.npos);
+}
+
+TEST(Page, SeveralNotesAreOneBox) {
+  const std::string html = Page("t").notes(Verdict::warn, "2 warnings:", {"a < b", "c"}).html();
+  EXPECT_EQ(count(parse_xml(html), "li"), 2u);
+  EXPECT_NE(html.find("<strong>2 warnings:</strong>"), html.npos);
+  EXPECT_NE(html.find("<li>a &lt; b</li>"), html.npos);
+}
+
+TEST(Page, LevelsAreWrittenAsTheyAre) {
+  Headline h = headline("γ", 0.05);
+  h.intervals[0].level = 0.6827;
+  h.intervals.push_back({0.9973, {0.02, 0.09}});
+  const std::string html = Page("t").headlines({h}).html();
+  for (const char* words : {"68.27\u00a0% [", "95\u00a0% [", "99.73\u00a0% [0.02"})
+    EXPECT_NE(html.find(words), html.npos) << words;
 }
 
 TEST(Page, ChecksHaveColumnsForWhatTheyHave) {
@@ -300,10 +330,10 @@ TEST(Page, ChecksHaveColumnsForWhatTheyHave) {
 
 TEST_F(PageTest, LargeFilesAreLinkedBesideThePage) {
   const DrawnFigure figure = drawn("large", 30'000);
-  ASSERT_GT(fs::file_size(figure.data), Page::embed_limit);
+  ASSERT_GT(figure.csv.size(), Page::embed_limit);
   Page page("t");
   page.figure(figure);
-  EXPECT_NE(page.html().find("href=\"figures/large.dat\""), std::string::npos);
+  EXPECT_EQ(downloads(page).at("large.dat"), "figures/large.dat");
 }
 
 TEST_F(PageTest, WriteIsAtomicAndReportsFailure) {

@@ -1,9 +1,11 @@
 #include "neyman/reports/study_report.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "neyman/core/version.hpp"
 #include "reports/example_results.hpp"
 #include "reports/xml_check.hpp"
 
@@ -32,7 +34,11 @@ TEST(StudyReport, AnswerComesFirst) {
   const auto answer = position(page,
                                "γ = 0.0461 ± 0.0067, 68.3\u00a0% interval [0.0395, 0.0529], "
                                "from 5000 events.");
-  const auto checks = position(page, "All checks passed: normalisation (p = 0.63) and wilks");
+  const auto checks = position(page, "All 2 checks pass.");
+  position(page, "normalisation <small>p = 0.63</small>");
+  position(page,
+           "The learned fit converged after 9 evaluations of the likelihood; its log-likelihood"
+           " is estimated to be less than 10⁻⁶");
   const auto learned = position(page, "With the learned likelihood");
   const auto exact = position(page, "With the exact likelihood");
   const auto first_section = position(page, "<h2");
@@ -76,7 +82,44 @@ TEST(StudyReport, TroubleComesBeforeTheNumbers) {
   EXPECT_LT(position(page, "The fit did not converge. The best point found is γ"), numbers);
   EXPECT_LT(position(page, "outside &lt;the&gt; calibrated range"), numbers);
   EXPECT_LT(position(page, "Check wilks (p = 0.65)"), numbers);
-  EXPECT_EQ(page.find("All checks passed"), std::string::npos);
+  EXPECT_EQ(page.find("All 2 checks pass"), std::string::npos);
+}
+
+TEST(StudyReport, LongAndManyWarningsAreShortAtTheTopAndWholeBelow) {
+  auto results = example::results();
+  const std::string end = "and this is the end of it";
+  results.warnings = {"a long story. " + std::string(200, 'x') + " y", "short"};
+  results.warnings[0] =
+      "the simulator failed at 3 of 200 values of θ, which were left out of the "
+      "training; its last words were many and are not repeated here in the lead, "
+      "only below, " +
+      end;
+  auto page = study_report(results);
+  testing::parse_xml(page);
+  EXPECT_LT(position(page, "2 warnings, in full below:"), position(page, "With the learned"));
+  EXPECT_GT(position(page, end), position(page, ">Warnings</h2>"));
+  for (int i = 0; i < 8; ++i) results.warnings.push_back(fmt::format("number {}", i));
+  page = study_report(results);
+  EXPECT_LT(position(page, "… and 4 more"), position(page, ">Warnings</h2>"));
+  EXPECT_GT(position(page, "Number 7."), position(page, ">Warnings</h2>"));
+  results.warnings = {"short"};
+  EXPECT_EQ(study_report(results).find(">Warnings</h2>"), page.npos);
+}
+
+TEST(StudyReport, SaysWhatTheSimulatorIs) {
+  auto results = example::results();
+  results.simulator = "command: python3 simulate.py {gamma}";
+  position(study_report(results), "command <code>python3 simulate.py {gamma}</code>");
+  results.simulator = "mixture of a (files: a.csv) and b (normal)";
+  position(study_report(results), "mixture of a (files: a.csv) and b (normal)");
+}
+
+TEST(StudyReport, VersionsAndBudget) {
+  auto results = example::results();
+  results.budget["simulated"] = 123456;
+  const auto page = study_report(results);
+  position(page, built_with());
+  EXPECT_LT(position(page, ">What was asked</h2>"), position(page, "123\u202f456 events"));
 }
 
 TEST(StudyReport, FiguresStandInTheirSections) {

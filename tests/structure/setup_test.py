@@ -11,6 +11,8 @@ SYSTEM = ("sh", "env", "sed", "tr")
 
 
 class SetupTest(unittest.TestCase):
+    system = "debian"
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -36,7 +38,10 @@ class SetupTest(unittest.TestCase):
                      '*) echo "installed $p" ;; esac; done')
 
     def setup(self, *groups):
-        result = subprocess.run([str(SETUP), *groups], env={"PATH": str(self.bin)},
+        release = self.bin / "os-release"
+        release.write_text(f"ID={self.system}\n", encoding="utf-8")
+        result = subprocess.run([str(SETUP), *groups],
+                                env={"PATH": str(self.bin), "NEYMAN_OS_RELEASE": str(release)},
                                 capture_output=True, text=True, check=False)
         calls = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
         return result, calls
@@ -66,6 +71,15 @@ class SetupTest(unittest.TestCase):
         self.assertEqual(self.setup("build", "test")[1], [])
         self.assertTrue(self.setup("lint")[1][1].endswith(" clang-tidy"))
         self.assertEqual(self.setup("everything")[0].returncode, 2)
+
+    def test_installs_chromium_where_it_is_no_snap(self):
+        self.installed(absent=["chromium", "google-chrome-stable"])
+        self.assertTrue(self.setup("test")[1][1].endswith(" chromium"))
+        self.log.unlink()
+        self.system = "ubuntu"
+        self.assertEqual(self.setup("test")[1], [])
+        self.installed(absent=["python3"])
+        self.assertTrue(self.setup("test")[1][1].endswith(" python3"))
 
     def test_tries_three_times(self):
         self.installed(absent=["cmake"])

@@ -184,6 +184,14 @@ struct Figure {
   std::size_t rows() const { return columns == 0 ? 0 : (panels.size() + columns - 1) / columns; }
 };
 
+/// All that a figure shows, as comma-separated values: a row for each point, bin, cell or reference
+/// line, with the columns `panel` (its title or number), `series` (its label or number), and of
+///   line     which of several polylines, from 1
+///   x, x_low, x_high, y, y_low, y_high    the place, with the ends of its bin, band or error bar
+///   value    of a cell of a heatmap
+/// those that the figure has. Numbers have 8 significant digits.
+std::string figure_csv(const Figure& figure);
+
 /// Throws ArgumentError unless the figure can be drawn: there is a panel, every panel has a
 /// series, sizes agree, all values are finite, edges and heatmap axes increase, errors are not
 /// negative, ranges are not empty and logarithmic axes have positive values. On a logarithmic

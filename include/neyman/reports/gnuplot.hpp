@@ -12,6 +12,7 @@ namespace neyman::reports {
 struct DrawnFigure {
   std::string name, title, caption;
   std::filesystem::path svg, pdf, script, data;
+  std::string csv;  ///< the data as a table, see figure_csv
   /// One SVG for each panel, to be put into a page, where panels stand side by side on a wide
   /// screen and below each other on a phone; of a joined figure, one SVG of them all.
   std::vector<std::string> panels;

@@ -25,6 +25,12 @@ struct Fact {
 
 enum class Verdict { pass, warn, fail, info };
 
+/// An interval and its confidence level, in (0, 1).
+struct LevelRange {
+  double level = 0.0;
+  Range range = {0.0, 0.0};
+};
+
 /// A result in large type, with its intervals as a bar. Headlines given together whose
 /// `parameter` is the same share one scale, so that they can be compared.
 struct Headline {
@@ -32,7 +38,7 @@ struct Headline {
   std::string label = {};      ///< "approximate", "exact", …
   double estimate = 0.0;
   double error_low = 0.0, error_high = 0.0;  ///< both positive
-  std::optional<Range> interval68 = {}, interval95 = {};
+  std::vector<LevelRange> intervals = {};    ///< lowest level first
   std::optional<double> truth = {};
   std::string note = {};  ///< small, below; for example "converged, 5000 events"
   Role role = Role::approximate;
@@ -44,6 +50,7 @@ struct CheckLine {
   Verdict verdict = Verdict::pass;
   std::string detail = {};                   ///< what it means, in words
   std::string statistic = {}, p_value = {};  ///< as written; empty: none
+  std::string figure = {};                   ///< name of the figure that shows it; empty: none
 };
 
 struct Table {
@@ -65,15 +72,24 @@ class Page {
   Page& paragraph(std::string_view text);
   Page& facts(const std::vector<Fact>& facts);
   Page& headlines(const std::vector<Headline>& headlines);
+  /// The verdicts of checks at a glance, in a row, below a line of words. Those with a figure link
+  /// to it.
+  Page& verdicts(std::string_view words, const std::vector<CheckLine>& checks);
   Page& checks(const std::vector<CheckLine>& checks);
   Page& table(const Table& table);
   /// A highlighted remark: warnings, limitations, good news.
   Page& note(Verdict kind, std::string_view text);
+  /// Several remarks of one kind in one box, under a heading in words.
+  Page& notes(Verdict kind, std::string_view words, const std::vector<std::string>& remarks);
+  Page& list(const std::vector<std::string>& items);
   /// Preformatted text, for example a command.
   Page& code(std::string_view text);
-  /// Its panels, caption and links to its files, relative to the page ("figures/<name>.pdf");
-  /// data and script stand inside it where they have less than `Page::embed_limit` bytes.
+  /// Its panels, its caption, and its PDF and its data (CSV) to download. Both stand inside the
+  /// page where they have at most `Page::embed_limit` bytes; else the links name the files beside
+  /// it ("figures/<name>.pdf", "figures/<name>.dat").
   Page& figure(const DrawnFigure& figure);
+  /// Several figures; those of one panel stand side by side where there is room.
+  Page& figures(const std::vector<DrawnFigure>& figures);
   /// The end of the page: version, seed, command, date, …
   Page& footer(const std::vector<Fact>& facts);
 
@@ -81,7 +97,7 @@ class Page {
   /// Writes the page, atomically. @throw FileError
   void write(const std::filesystem::path& path) const;
 
-  static constexpr std::size_t embed_limit = 40'000;
+  static constexpr std::size_t embed_limit = 600'000;
 
  private:
   struct Entry {

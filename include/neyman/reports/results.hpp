@@ -72,6 +72,7 @@ struct Results {
   std::vector<double> reference;  ///< θ1; empty: the denominator is not one of the θ
   std::vector<std::string> feature_names;
   std::vector<std::string> component_names;  ///< of a mixture; else empty
+  std::string simulator;                     ///< "command: python3 simulate.py {alpha} …", …
   std::string ratio;                         ///< "decomposed", "separable", "classifier", …
   std::string classifier, calibration;       ///< kinds
   std::string data_source;                   ///< file name, or "simulated at the truth"

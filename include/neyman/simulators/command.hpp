@@ -75,6 +75,8 @@ class Command final : public Distribution {
                               const std::string& folder);
 
   std::string kind() const override { return "command"; }
+  /// The program and its arguments, with placeholders.
+  const std::vector<std::string>& command() const { return config_.command; }
   std::size_t dimension() const override { return columns_.size(); }
   std::vector<std::string> feature_names() const override { return columns_; }
   Runs runs() const override;

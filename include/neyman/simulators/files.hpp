@@ -38,6 +38,8 @@ class Files final : public Distribution {
                               const std::string& folder);
 
   std::string kind() const override { return "files"; }
+  /// The files that were read, in their order.
+  const std::vector<std::string>& names() const { return names_; }
   std::size_t dimension() const override { return events_.features(); }
   std::vector<std::string> feature_names() const override { return events_.feature_names; }
   /// Whether the events have several values of it.
@@ -53,6 +55,7 @@ class Files final : public Distribution {
 
  private:
   ParameterSpace parameters_;
+  std::vector<std::string> names_;
   Samples events_, held_out_;
 };
 

@@ -29,6 +29,7 @@ class Plugin final : public Distribution {
                               const std::string& folder);
 
   std::string kind() const override { return "plugin"; }
+  const std::string& library() const { return config_.library; }
   std::size_t dimension() const override;
   std::vector<std::string> feature_names() const override;
   Runs runs() const override;

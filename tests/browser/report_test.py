@@ -1,0 +1,289 @@
+"""The reports of all examples, opened in a real browser.
+
+    report_test.py --neyman <program> [--shots <folder>] [<example> ...]
+
+Runs short versions of the studies in examples/, opens their reports in headless Chromium on a
+desktop and on a phone, in light and in dark, prints them, and checks what a reader would meet:
+every section, figures with a size and a description, nothing wider than the screen, nothing
+loaded from elsewhere, no message in the console, headings in order and enough contrast. Screenshots
+and prints go to the folder. Skipped (status 77) where there is no Chromium that can be used.
+"""
+
+import argparse
+import base64
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from chromium import BrowserError, Chromium  # noqa: E402  (the path comes first)
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+SKIPPED = 77
+ALWAYS = ["Result", "What was asked", "What it took", "To repeat"]
+
+
+class Example:
+    """A study, how to make it quick, and what its report must have."""
+
+    def __init__(self, study, changes, sections, figures, texts):
+        self.study, self.changes = study, changes
+        self.sections, self.figures, self.texts = sections, figures, texts
+
+
+# Patterns and what takes their place: fewer events and datasets, as many as still give every section
+# and figure.
+QUICK = {
+    "mixture": Example(
+        "01_mixture/study.toml",
+        [(r"samples = \d+", "samples = 12000"), (r"datasets = \d+", "datasets = 60"),
+         (r"classifiers = .*", 'classifiers = [{ kind = "boosted-trees" }]'),
+         (r'\[classifier\]\nkind = "mlp"', '[classifier]\nkind = "boosted-trees"')],
+        ["Test", "Ensemble", "Checks", "Data and learned ratio"],
+        ["likelihood", "test", "ensemble", "data", "scores", "ratio", "log-ratio",
+         "diagnostic-closure", "diagnostic-reliability"],
+        ["Testing γ", "mixture of c0 (normal), c1 (normal) and c2 (normal)", "5000 events",
+         "With the exact likelihood"]),
+    "multidimensional": Example(
+        "02_multidimensional/study.toml",
+        [(r"samples = \d+", "samples = 30000"), (r"bayesian = \d+", "bayesian = 12")],
+        ["Likelihood surface", "Checks", "Data"],
+        ["likelihood", "surface-alpha-beta", "contours-alpha-beta", "data",
+         "diagnostic-closure"],
+        ["68.27 %", "95.45 %", "99.73 %", "With the exact likelihood", "linear-transform (join"]),
+    "nuisance": Example(
+        "03_nuisance/study.toml",
+        [(r"samples = \d+", "samples = 30000"), (r"\ndatasets = \d+", "\ndatasets = 20"),
+         (r"\nevents = \d+", "\nevents = 1000")],
+        ["Coverage", "Checks", "Data"],
+        ["likelihood", "correlation", "coverage", "data"],
+        ["g (nuisance)", "g-and-k"]),
+    "command": Example(
+        "04_command/study.toml",
+        [(r"samples = \d+", "samples = 40000"), (r"\nevents = \d+", "\nevents = 2000")],
+        ["Checks", "Data"], ["likelihood", "data", "diagnostic-closure"],
+        ["python3 simulate.py {tau} {sigma} {n} {seed} {output}", "1000 events"]),
+    "plugin": Example(
+        "05_plugin/study.toml", [(r"samples = \d+", "samples = 20000")],
+        ["Checks", "Data"], ["likelihood", "data", "diagnostic-closure"],
+        ["libsimulate.so", "300 events"]),
+    "files": Example(
+        "06_files/study.toml", [],
+        ["Tests", "Checks", "Data"], ["likelihood", "data"],
+        ["simulated.csv", "Testing μ", "200 events"]),
+    "components": Example(
+        "06_files/components.toml", [],
+        ["Data and learned ratio"], ["likelihood", "data", "scores"],
+        ["background (files: background.csv) and signal (files: signal.csv)"]),
+}
+
+# What a page says of itself, as the browser has laid it out.
+LOOK = r"""(() => {
+  const visible = e => { const b = e.getBoundingClientRect(); return b.width > 0 && b.height > 0; };
+  const width = document.documentElement.clientWidth;
+  const inside_scroll = e => e.closest('.scroll, pre');
+  return {
+    title: document.title,
+    text: document.body.innerText,
+    headings: [...document.querySelectorAll('h1,h2,h3,h4')].map(
+      h => [Number(h.tagName[1]), h.textContent]),
+    figures: [...document.querySelectorAll('figure')].map(f => ({
+      name: f.id.replace('figure:', ''),
+      caption: f.querySelector('figcaption').innerText,
+      panels: [...f.querySelectorAll('.panels svg')].map(s => {
+        const b = s.getBoundingClientRect(), g = s.getBBox();
+        const name = (s.getAttribute('aria-labelledby') || '').split(' ')
+          .map(i => (document.getElementById(i) || {}).textContent || '').join(' ');
+        return {width: b.width, height: b.height, drawn: g.width * g.height,
+                left: b.left, right: b.right, role: s.getAttribute('role'),
+                name: (s.getAttribute('aria-label') || name).trim(),
+                shapes: s.querySelectorAll('path,circle,rect,image,polyline,text').length};
+      }),
+      links: [...f.querySelectorAll('.files a')].map(a => [a.download, a.href]),
+    })),
+    bars: [...document.querySelectorAll('.headline svg')].map(s => [
+      visible(s), s.getAttribute('aria-label')]),
+    wide: [...document.querySelectorAll('body *')].filter(e => visible(e) && !inside_scroll(e) &&
+      !e.closest('svg') && e.getBoundingClientRect().right > width + 1).map(
+      e => e.tagName + '.' + e.className + ' ' + e.textContent.slice(0, 40)),
+    scroll: document.documentElement.scrollWidth - width,
+    broken: [...document.querySelectorAll('a[href^="#"]')].filter(
+      a => !document.getElementById(decodeURIComponent(a.getAttribute('href').slice(1)))).map(
+      a => a.getAttribute('href')),
+    ids: [...document.querySelectorAll('[id]')].map(e => e.id),
+  };
+})()"""
+
+# The lowest contrast of the texts of a page with what is behind them (WCAG 2.1).
+CONTRAST = r"""(() => {
+  const colour = c => { const v = c.match(/[\d.]+/g).map(Number);
+                        return v.length < 4 ? [...v, 1] : v; };
+  const over = (a, b) => a.slice(0, 3).map((v, i) => v * a[3] + b[i] * (1 - a[3])).concat(1);
+  const light = c => { const [r, g, b] = c.slice(0, 3).map(v => { v /= 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = e => { const layers = [];
+    for (; e; e = e.parentElement) layers.push(colour(getComputedStyle(e).backgroundColor));
+    return layers.reverse().reduce((below, c) => over(c, below), [255, 255, 255, 1]); };
+  const texts = new Set();
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) if (walk.currentNode.data.trim()) texts.add(walk.currentNode.parentElement);
+  let worst = [99, ''];
+  for (const e of texts) {
+    if (e.closest('title, desc, style, .nf-light, .nf-dark')) continue;  // words on a heatmap
+    const b = e.getBoundingClientRect();
+    if (!b.width || !b.height) continue;
+    const s = getComputedStyle(e), svg = e.closest('svg');
+    const behind = ground(svg ? svg.parentElement : e);
+    const front = over(colour(svg ? s.fill : s.color), behind);
+    const [low, high] = [light(front), light(behind)].sort((x, y) => x - y);
+    const ratio = (high + 0.05) / (low + 0.05);
+    if (ratio < worst[0]) worst = [ratio, e.tagName + ' ' + e.textContent.slice(0, 50)];
+  }
+  return worst;
+})()"""
+
+
+class ReportTest(unittest.TestCase):
+    """One test for each example is added below."""
+
+    neyman = shots = browser = None
+
+    def check_example(self, name):
+        example = QUICK[name]
+        with tempfile.TemporaryDirectory(prefix="neyman-report-") as folder:
+            report = self.run_study(example, pathlib.Path(folder))
+            # The page alone: what it needs must be inside it.
+            alone = pathlib.Path(folder) / "alone" / "report.html"
+            alone.parent.mkdir()
+            shutil.move(report, alone)
+            page = self.browser.open(alone)
+            try:
+                self.check_page(name, example, page)
+            finally:
+                page.close()
+
+    def run_study(self, example, folder):
+        source = EXAMPLES / example.study
+        study = folder / "study"
+        shutil.copytree(source.parent, study)
+        text = source.read_text(encoding="utf-8")
+        for pattern, instead in example.changes:
+            text, times = re.subn(pattern, instead, text)
+            self.assertGreater(times, 0, f"{example.study} has no {pattern}")
+        (study / source.name).write_text(text, encoding="utf-8")
+        if (study / "Makefile").is_file():
+            headers = EXAMPLES.parent / "include"
+            subprocess.run(["cc", "-O2", "-shared", "-fPIC", f"-I{headers}", "-o",
+                            "libsimulate.so", "simulate.c", "-lm"], cwd=study, check=True)
+        done = subprocess.run([self.neyman, "run", str(study / source.name), "--out",
+                               str(folder / "out"), "--quiet"], capture_output=True, text=True,
+                              check=False)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        return folder / "out" / "report.html"
+
+    def check_page(self, name, example, page):
+        self.check_look(page, f"{name} on a desktop", example)
+        for dark in (False, True):
+            page.media(dark=dark)
+            ratio, where = page.evaluate(CONTRAST)
+            self.assertGreaterEqual(ratio, 4.5, f"contrast of {where!r}, dark: {dark}")
+            self.take(page, f"{name}-desktop-{'dark' if dark else 'light'}")
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        self.assertLess(sum(map(float, re.findall(r"\d+", ground)[:3])), 150, "dark ground")
+        page.resize(390, 844, phone=True)
+        self.check_look(page, f"{name} on a phone", example)
+        self.take(page, f"{name}-phone-dark")
+        page.media()
+        self.take(page, f"{name}-phone-light")
+        with tempfile.TemporaryDirectory() as folder:
+            printed = page.pdf(pathlib.Path(self.shots or folder) / f"{name}.pdf")
+        self.assertTrue(printed.startswith(b"%PDF"))
+        self.assertGreaterEqual(len(re.findall(rb"/Type\s*/Page\b", printed)), 2, "printed pages")
+        self.assertEqual(page.messages, [], "console and requests")
+
+    def take(self, page, name):
+        if self.shots:
+            page.screenshot(pathlib.Path(self.shots) / f"{name}.png")
+
+    def check_look(self, page, where, example):
+        look = page.evaluate(LOOK)
+        self.assertEqual(look["wide"], [], f"{where}: wider than the screen")
+        self.assertLessEqual(look["scroll"], 0, f"{where}: scrolls sideways")
+        self.assertEqual(look["broken"], [], f"{where}: links to nowhere")
+        self.assertEqual(len(look["ids"]), len(set(look["ids"])), f"{where}: ids")
+        self.assertTrue(look["title"])
+        self.check_headings(look["headings"], where, example)
+        for text in example.texts:
+            self.assertIn(text, look["text"].replace("\u00a0", " "), where)
+        self.assertTrue(look["bars"], f"{where}: the answer as a figure")
+        for visible, words in look["bars"]:
+            self.assertTrue(visible and words, f"{where}: the answer as a figure")
+        found = [figure["name"] for figure in look["figures"]]
+        for name in example.figures:
+            self.assertIn(name, found, f"{where}: a figure is missing")
+        for figure in look["figures"]:
+            self.check_figure(figure, f"{where}, figure {figure['name']}")
+
+    def check_headings(self, headings, where, example):
+        levels = [level for level, _ in headings]
+        self.assertEqual(levels[0], 1, where)
+        self.assertEqual(levels.count(1), 1, where)
+        for before, after in zip(levels, levels[1:]):
+            self.assertLessEqual(after, before + 1, f"{where}: {headings}")
+        words = [text for _, text in headings]
+        for section in ALWAYS + example.sections:
+            self.assertIn(section, words, f"{where}: a section is missing")
+
+    def check_figure(self, figure, where):
+        self.assertGreater(len(figure["caption"]), 30, where)
+        self.assertTrue(figure["panels"], where)
+        for panel in figure["panels"]:
+            self.assertGreater(panel["width"], 120, where)
+            self.assertGreater(panel["height"], 80, where)
+            self.assertGreater(panel["drawn"], 1000, where)
+            self.assertGreater(panel["shapes"], 5, where)
+            self.assertEqual(panel["role"], "img", where)
+            self.assertTrue(panel["name"], f"{where}: has no description")
+        content = {}
+        for name, address in figure["links"]:
+            self.assertTrue(address.startswith("data:"), f"{where}: {address[:80]}")
+            content[name.rsplit(".", 1)[1]] = base64.b64decode(address.split(",", 1)[1])
+        self.assertEqual(sorted(content), ["csv", "pdf"], where)
+        self.assertTrue(content["pdf"].startswith(b"%PDF"), where)
+        rows = content["csv"].decode("utf-8").splitlines()
+        self.assertTrue(rows[0].startswith("panel,series,"), where)
+        self.assertGreater(len(rows), 2, where)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--neyman", required=True)
+    parser.add_argument("--shots", help="folder for screenshots and prints")
+    parser.add_argument("examples", nargs="*",
+                        help=f"of {', '.join(QUICK)}; all of them where none is named")
+    arguments = parser.parse_args()
+    ReportTest.neyman = str(pathlib.Path(arguments.neyman).resolve())
+    if arguments.shots:
+        pathlib.Path(arguments.shots).mkdir(parents=True, exist_ok=True)
+        ReportTest.shots = arguments.shots
+    for name in arguments.examples or QUICK:
+        setattr(ReportTest, f"test_{name}", lambda self, name=name: self.check_example(name))
+    try:
+        browser = Chromium.start()
+    except BrowserError as problem:
+        print(f"skipped: {problem}", file=sys.stderr)
+        return SKIPPED
+    with browser:
+        ReportTest.browser = browser
+        print(f"{browser.version}", file=sys.stderr)
+        suite = unittest.defaultTestLoader.loadTestsFromTestCase(ReportTest)
+        return 0 if unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
