@@ -57,7 +57,7 @@ format:  ## Rewrite the sources in the project's format
 docs:  ## Build the documentation as a site, after checking its links and paths
 	@tools/setup docs
 	@$(PYTHON) tools/check_docs.py
-	@mkdocs build --quiet
+	@$(PYTHON) -m mkdocs build --quiet
 	@echo "The site is in build/site/index.html"
 
 clean:  ## Remove what was built and written

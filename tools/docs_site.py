@@ -64,5 +64,9 @@ def on_page_markdown(markdown, **_):
     return OUTSIDE.sub(lambda link: f"]({source_name(link.group(1))})", markdown)
 
 
+def on_page_content(html, **_):
+    return html.replace("<table>", '<table class="docutils">')  # the theme's own style of tables
+
+
 def on_post_build(**_):
     shutil.rmtree(made)
