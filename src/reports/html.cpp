@@ -110,7 +110,7 @@ figcaption b{color:var(--ink);font-weight:620}
 .end dl{border-top:1px solid var(--line);padding-top:1.2rem;margin-top:3.5rem}
 .end dd{color:var(--ink)}
 @media screen and (max-width:48rem){.panels{grid-template-columns:minmax(0,1fr)!important}
-body{font-size:1rem}h2{margin-top:2.5rem}}
+body{font-size:1rem}h2{margin-top:2.5rem}.scroll td:last-child:not(.n){min-width:17rem}}
 @media print{:root{font-size:9.5pt}.panels{max-width:100%}figure{margin:1.2rem 0 1.6rem}
 figure:not(.wide) .panels{max-width:32rem}.figures{grid-template-columns:1fr 1fr;gap:0 1.6rem}
 .headlines{grid-template-columns:1fr 1fr}.scroll{overflow:visible}table{font-size:.88rem;min-width:0}
