@@ -4,11 +4,14 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
+#include <array>
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
+#include <optional>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/core/progress.hpp"
 #include "neyman/inference/statistics.hpp"
 
 namespace neyman {
@@ -72,6 +75,68 @@ std::vector<double> Profile::predict(std::span<const double> values) const {
   return point;
 }
 
+namespace {
+
+struct Top {
+  double at, value;
+};
+
+/// The highest value of a function of one variable, by parabolas through three points that enclose
+/// it; nothing where they do not come to one inside the range. A few values are enough where
+/// gradients are differences of values themselves.
+template <class Function>
+std::optional<Top> enclosed_top(Function&& function, double start, double step, double low,
+                                double high) {
+  constexpr int most_values = 12;
+  constexpr double negligible = 1e-9;  // of what another value could gain
+  if (!(start - step > low && start + step < high)) return std::nullopt;
+  std::array<Top, 3> p = {Top{start - step, 0.0}, {start, 0.0}, {start + step, 0.0}};
+  for (auto& point : p) point.value = function(point.at);
+  for (int values = 3; values < most_values; ++values) {
+    if (!(std::min({p[0].value, p[1].value, p[2].value}) > 0.5 * Likelihood::forbidden))
+      return std::nullopt;
+    if (p[1].value < std::max(p[0].value, p[2].value)) {  // not enclosed: one step further up
+      const bool up = p[2].value > p[0].value;
+      const double next = up ? 2.0 * p[2].at - p[1].at : 2.0 * p[0].at - p[1].at;
+      if (!(next > low && next < high)) return std::nullopt;
+      const Top found{next, function(next)};
+      p = up ? std::array<Top, 3>{p[1], p[2], found} : std::array<Top, 3>{found, p[0], p[1]};
+      continue;
+    }
+    const double left = (p[1].value - p[0].value) / (p[1].at - p[0].at);
+    const double right = (p[2].value - p[1].value) / (p[2].at - p[1].at);
+    const double bend = (right - left) / (p[2].at - p[0].at);
+    if (!(bend < 0.0)) return std::nullopt;
+    const double at = 0.5 * (p[0].at + p[1].at - left / bend);
+    if (-bend * std::pow(at - p[1].at, 2) < negligible) return p[1];
+    const Top found{at, function(at)};
+    const bool above = at > p[1].at;
+    if (found.value >= p[1].value)
+      p = above ? std::array<Top, 3>{p[1], found, p[2]} : std::array<Top, 3>{p[0], found, p[1]};
+    else
+      p[above ? 2 : 0] = found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool Profile::find_top(std::size_t free, Value& out) const {
+  const auto& parameter = likelihood_.parameters()[free];
+  auto point = out.point;
+  const auto along = [&](double value) {
+    check_stop();
+    point[free] = value;
+    return likelihood_(point);
+  };
+  const auto top =
+      enclosed_top(along, out.point[free], 0.5 * scale_[free], parameter.low, parameter.high);
+  if (!top) return false;
+  out.point[free] = top->at;
+  out.log_likelihood = top->value;
+  return true;
+}
+
 Profile::Value Profile::operator()(std::span<const double> values, const Value* neighbour) const {
   Value out;
   out.point = predict(values);
@@ -85,14 +150,21 @@ Profile::Value Profile::operator()(std::span<const double> values, const Value* 
       for (std::size_t j = 0; j < held_.size(); ++j) other[held_[j]] = values[j];
       if (likelihood_(other) > likelihood_(options.start)) options.start = std::move(other);
     }
+    out.point = options.start;
     options.fixed.assign(out.point.size(), std::nullopt);
     for (std::size_t j = 0; j < held_.size(); ++j) options.fixed[held_[j]] = values[j];
-    options.covariance = false;
-    options.scale = scale_;
-    auto found = fit(likelihood_, options);
-    out.ok = found.ok();
-    out.log_likelihood = found.log_likelihood;
-    out.point = std::move(found.point);
+    const auto free = static_cast<std::size_t>(
+        std::find(options.fixed.begin(), options.fixed.end(), std::nullopt) -
+        options.fixed.begin());
+    const bool one = held_.size() + 1 == out.point.size() && likelihood_.differentiable();
+    if (!one || !find_top(free, out)) {
+      options.covariance = false;
+      options.scale = scale_;
+      auto found = fit(likelihood_, options);
+      out.ok = found.ok();
+      out.log_likelihood = found.log_likelihood;
+      out.point = std::move(found.point);
+    }
   }
   // A forbidden point is no failure of the profile: the statistic is as large as can be.
   if (!(out.log_likelihood > 0.5 * Likelihood::forbidden)) {

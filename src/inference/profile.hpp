@@ -31,6 +31,8 @@ class Profile {
   /// Errors of each parameter with all others fixed, the natural unit of a search.
   void set_conditional_scale();
   std::vector<double> predict(std::span<const double> values) const;
+  /// The highest ℓ along one free parameter, from `out.point`; false where that takes a fit.
+  bool find_top(std::size_t free, Value& out) const;
 
   const Likelihood& likelihood_;
   const Fit& best_;

@@ -1,3 +1,5 @@
+#include "inference/profile.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -193,6 +195,38 @@ TEST(Surface, IsTheProfiledParabola) {
     }
   EXPECT_THROW(scan_surface(likelihood, best, 1, 1, {1.0}, {1.0}), ArgumentError);
   EXPECT_THROW(scan_surface(likelihood, best, 0, 1, {11.0}, {1.0}), ArgumentError);
+}
+
+TEST(Profile, OneFreeParameterTakesFewValues) {
+  // ℓ = −½ x² − ½ (y − x²/4)² e^(y/8): the profile of x is −½ x² at y = x²/4, far from a parabola's
+  // prediction.
+  int values = 0;
+  const FunctionLikelihood likelihood(
+      ParameterSpace({{"x", -3, 3, {}}, {"y", -3, 3, {}}}), [&](std::span<const double> t) {
+        ++values;
+        const double off = t[1] - 0.25 * t[0] * t[0];
+        return -0.5 * t[0] * t[0] - 0.5 * off * off * std::exp(t[1] / 8.0);
+      });
+  const auto best = fit(likelihood);
+  const Profile profile(likelihood, best, {0});
+  for (const double x : {-1.5, 0.4, 2.0}) {
+    values = 0;
+    const double held[] = {x};
+    const auto found = profile(held, nullptr);
+    EXPECT_TRUE(found.ok);
+    EXPECT_NEAR(found.statistic, x * x, 1e-7);
+    EXPECT_NEAR(found.point[1], 0.25 * x * x, 1e-4);
+    EXPECT_LE(values, 13);
+  }
+  // Where the top is at a bound, a fit finds it.
+  const FunctionLikelihood rising(
+      ParameterSpace({{"x", -3, 3, {}}, {"y", -3, 3, {}}}),
+      [](std::span<const double> t) { return -0.5 * t[0] * t[0] + t[1] - 0.1 * t[1] * t[1]; });
+  const double held[] = {1.0};
+  const auto top = fit(rising);
+  const auto found = Profile(rising, top, {0})(held, nullptr);
+  EXPECT_NEAR(found.point[1], 3.0, 1e-6);
+  EXPECT_NEAR(found.statistic, 1.0, 1e-6);
 }
 
 }  // namespace
