@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/crc.hpp>
 #include <charconv>
 #include <new>
 #include <stdexcept>
@@ -13,6 +12,7 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/data/atomic_file.hpp"
+#include "neyman/data/checksum.hpp"
 
 namespace neyman {
 
@@ -21,7 +21,6 @@ namespace {
 constexpr std::string_view layout_name = "neyman.archive";
 constexpr int layout_version = 1;
 constexpr int deepest_tree = 64;
-constexpr int compression = 4;
 
 // ---- Seal: a text in front of the HDF5 part (its "user block") with size and checksum of that
 // part. It is compared before HDF5 sees the file: HDF5 1.10 can crash on a damaged one.
@@ -34,28 +33,11 @@ struct Seal {
   std::uint64_t checksum = 0;  ///< CRC-64/XZ of everything behind the seal
 };
 
-using Crc64 =
-    boost::crc_optimal<64, 0x42F0E1EBA9EA3693, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, true, true>;
-
-std::string seal_text(std::string_view file) {
-  Crc64 crc;
-  crc.process_bytes(file.data() + seal_bytes, file.size() - seal_bytes);
-  std::string text = fmt::format("{}/{}\nsize {}\ncrc64 {:016x}\n", layout_name, layout_version,
-                                 file.size(), crc.checksum());
+std::string seal_text(const Seal& seal) {
+  std::string text = fmt::format("{}/{}\nsize {}\ncrc64 {:016x}\n", layout_name, seal.version,
+                                 seal.size, seal.checksum);
   text.resize(seal_bytes, '\0');
   return text;
-}
-
-std::uint64_t checksum_behind_seal(const InputFile& file) {
-  Crc64 crc;
-  std::vector<char> piece(1 << 20);
-  const std::uint64_t size = file.size();
-  for (std::uint64_t at = seal_bytes; at < size; at += piece.size()) {
-    piece.resize(std::min<std::uint64_t>(piece.size(), size - at));
-    file.read_at(at, piece.data(), piece.size());
-    crc.process_bytes(piece.data(), piece.size());
-  }
-  return crc.checksum();
 }
 
 /// Takes `prefix`, a number and a line end from the front of `text`.
@@ -100,12 +82,13 @@ void check_seal(const InputFile& file) {
     throw FileError(
         fmt::format("{}: is truncated: it has {} bytes, but must have {}", path, size, seal.size));
   }
-  const std::uint64_t found = checksum_behind_seal(file);
+  const std::uint64_t found = file_checksum(path, seal_bytes);
   if (size != seal.size || found != seal.checksum) {
     throw FileError(
         fmt::format("{}: is damaged: its content has checksum {:016x}, but must have {:016x}", path,
                     found, seal.checksum));
   }
+  if (bytes != seal_text(seal)) throw FileError(path + ": is damaged: its first lines are broken");
 }
 
 // ---- Names: what HDF5 cannot hold is written as %XX. A % alone stands for nothing: it makes the
@@ -154,7 +137,7 @@ constexpr std::string_view text_special("%\0", 2);
 
 class TreeWriter {
  public:
-  explicit TreeWriter(const std::string& path) : path_(path) {}
+  TreeWriter(const std::string& path, int compression) : path_(path), compression_(compression) {}
 
   void write(hid_t group, const Archive& tree) {
     for (const auto& [key, value] : tree.values()) {
@@ -163,7 +146,7 @@ class TreeWriter {
     }
     for (const auto& [name, child] : tree.children()) {
       const hdf5::Id next(H5Gcreate2(group, child_link_name(tree, name).c_str(), H5P_DEFAULT,
-                                     H5P_DEFAULT, H5P_DEFAULT),
+                                     hdf5::timeless(H5P_GROUP_CREATE), H5P_DEFAULT),
                           H5Gclose);
       if (!next.ok()) hdf5::fail(path_, "cannot be written");
       write(next, child);
@@ -185,7 +168,7 @@ class TreeWriter {
     // An empty text has no bytes, which HDF5 calls a null dataspace.
     const hdf5::Id type = hdf5::text_type(std::max<std::size_t>(text.size(), 1));
     const hdf5::Id space(H5Screate(text.empty() ? H5S_NULL : H5S_SCALAR), H5Sclose);
-    put_dataset(group, link, "text", type, type, space, H5P_DEFAULT,
+    put_dataset(group, link, "text", type, type, space, hdf5::timeless(H5P_DATASET_CREATE),
                 text.empty() ? nullptr : text.data());
   }
   void put(hid_t group, const std::string& link, const std::vector<double>& values) {
@@ -220,7 +203,7 @@ class TreeWriter {
   void put_scalar(hid_t group, const std::string& link, std::string_view type_name, hid_t file_type,
                   hid_t memory_type, const void* value) {
     const hdf5::Id space(H5Screate(H5S_SCALAR), H5Sclose);
-    const hdf5::Id layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const hdf5::Id layout = hdf5::timeless(H5P_DATASET_CREATE);
     H5Pset_layout(layout, H5D_COMPACT);
     put_dataset(group, link, type_name, file_type, memory_type, space, layout, value);
   }
@@ -228,7 +211,7 @@ class TreeWriter {
                  hid_t memory_type, const std::vector<hsize_t>& extents, std::size_t item_size,
                  const void* values) {
     const hdf5::Id space = hdf5::simple_space(extents);
-    const hdf5::Id layout = hdf5::array_layout(extents, item_size, compression);
+    const hdf5::Id layout = hdf5::array_layout(extents, item_size, compression_);
     put_dataset(group, link, type_name, file_type, memory_type, space, layout, values);
   }
   void put_dataset(hid_t group, const std::string& link, std::string_view type_name,
@@ -246,6 +229,7 @@ class TreeWriter {
   }
 
   std::string path_;
+  int compression_;
 };
 
 // ---- Reading.
@@ -391,7 +375,8 @@ StoredArchive read_tree(const std::string& path, std::string_view schema, int ne
 }  // namespace
 
 void write_archive(const std::string& path, const Archive& archive, std::string_view schema,
-                   int version) {
+                   int version, int compression) {
+  check_in_range("write_archive", "compression", compression, 0, 9);
   if (version < 1)
     fail_argument("write_archive", "version", fmt::format("{}", version), "positive");
   if (schema.empty()) fail_argument("write_archive", "schema", "empty", "a name");
@@ -400,13 +385,18 @@ void write_archive(const std::string& path, const Archive& archive, std::string_
   hdf5::write_text_attribute(path, file, "schema", fmt::format("{}/{}", schema, version));
   {
     const hdf5::Id root(H5Gopen2(file, "/", H5P_DEFAULT), H5Gclose);
-    TreeWriter(path).write(root, archive);
+    TreeWriter(path, compression).write(root, archive);
   }
   const std::string_view bytes = file.bytes();
   AtomicFile target(path);
-  target.write(seal_text(bytes));
+  target.write(seal_text({layout_version, bytes.size(), checksum(bytes.substr(seal_bytes))}));
   target.write(bytes.substr(seal_bytes));
   target.commit();
+}
+
+void check_archive(const std::string& path) {
+  const hdf5::Session session;
+  check_seal(InputFile(path));
 }
 
 StoredArchive read_archive(const std::string& path, std::string_view schema, int newest_version) {

@@ -82,7 +82,7 @@ FileInMemory::FileInMemory(const std::string& path, std::size_t user_block)
   H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
   H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
   H5Pset_fapl_core(access, std::size_t{1} << 20, false);
-  const Id creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  const Id creation = timeless(H5P_FILE_CREATE);
   H5Pset_userblock(creation, user_block);
   file_ = Id(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), H5Fclose);
   if (!file_.ok()) fail(path, "cannot be written");
@@ -142,8 +142,14 @@ std::vector<hsize_t> extents_of(hid_t dataset) {
   return extents;
 }
 
+Id timeless(hid_t kind) {
+  Id list(H5Pcreate(kind), H5Pclose);
+  H5Pset_obj_track_times(list, false);
+  return list;
+}
+
 Id array_layout(const std::vector<hsize_t>& extents, std::size_t item_size, int compression) {
-  Id layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  Id layout = timeless(H5P_DATASET_CREATE);
   hsize_t bytes = item_size;
   for (const hsize_t extent : extents) bytes *= extent;
   if (bytes <= compact_bytes) {

@@ -86,6 +86,10 @@ Id open_member(const std::string& path, hid_t group, const std::string& name);
 Id simple_space(const std::vector<hsize_t>& extents);
 std::vector<hsize_t> extents_of(hid_t dataset);
 
+/// A list of properties of what is created (H5P_DATASET_CREATE, …), which then does not note the
+/// time: the same content gives the same bytes.
+Id timeless(hid_t kind);
+
 /// Layout for an array: chunked, checksummed and compressed where that pays, otherwise inside
 /// the header of the dataset.
 Id array_layout(const std::vector<hsize_t>& extents, std::size_t item_size, int compression);

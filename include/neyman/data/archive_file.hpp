@@ -14,9 +14,15 @@ namespace neyman {
 /// root ("neyman.model/1") says what the tree is and the version of its entries. The file's first
 /// 512 bytes, HDF5's user block, hold the version of this layout ("neyman.archive/1"), the size of
 /// the file and a CRC-64 of all that follows. Every value comes back with the same bits.
+/// `compression` is that of zlib, from 0 (none, many times faster) to 9.
 /// @throw FileError where the file cannot be written.
 void write_archive(const std::string& path, const Archive& archive, std::string_view schema,
-                   int version);
+                   int version, int compression = 4);
+
+/// Checks size and checksum of a file that `write_archive` wrote, without HDF5, which may crash on
+/// a damaged one.
+/// @throw FileError as `read_archive`, where it is missing, not one of these, or not whole.
+void check_archive(const std::string& path);
 
 struct StoredArchive {
   Archive tree;
