@@ -74,6 +74,12 @@ OnDemandCalibration::OnDemandCalibration(std::size_t parameters, Simulate simula
   if (config_.calibrator == nullptr) config_.calibrator = std::make_shared<SmoothCalibrator>();
 }
 
+void OnDemandCalibration::forget() const {
+  const std::lock_guard lock(mutex_);
+  kept_.clear();
+  order_.clear();
+}
+
 std::shared_ptr<const Calibrator> OnDemandCalibration::at(std::span<const double> point) const {
   check_same_size("OnDemandCalibration", "point", point.size(), parameters_,
                   "one for each parameter");
@@ -88,11 +94,11 @@ std::shared_ptr<const Calibrator> OnDemandCalibration::at(std::span<const double
   auto fitted = config_.calibrator->fresh();
   fitted->fit(
       {scores.numerator, scores.denominator, scores.numerator_weights, scores.denominator_weights});
-  ++fits_;
   const std::lock_guard lock(mutex_);
   const auto [entry, added] = kept_.try_emplace(key, std::move(fitted));
   auto result = entry->second;
   if (added) {
+    ++fits_;
     order_.push_back(key);
     if (order_.size() > config_.cache) {
       kept_.erase(order_.front());

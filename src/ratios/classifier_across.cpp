@@ -112,13 +112,17 @@ class ParameterizedClassifierRatio::Learner {
                 : cut(denominator_, config_.folds, derive_seed(config_.seed, "denominator-folds"));
   }
 
-  void run(Progress* progress) {
+  void train(Progress* progress) {
     ratio_.classifiers_.resize(config_.folds);
     parallel_tasks(config_.folds, [&](std::size_t fold) {
       ratio_.classifiers_[fold] = train(fold);
       if (progress != nullptr) progress->advance();
     });
     ratio_.simulated_ += simulated_;
+  }
+
+  void calibrate() {
+    ratio_.calibrations_.clear();
     switch (config_.calibration) {
       case Across::none:
         break;
@@ -483,14 +487,20 @@ class ParameterizedClassifierRatio::Learner {
   mutable std::atomic<std::size_t> simulated_{0};  // in epochs after the first
 };
 
+ParameterizedClassifierRatio::Events ParameterizedClassifierRatio::simulate_events(
+    const DistributionPtr& simulator, const Design& design, const Config& config) {
+  auto sides = simulate_all(simulator, design, config);
+  return {std::move(sides.numerator), std::move(sides.denominator)};
+}
+
 ParameterizedClassifierRatio::ParameterizedClassifierRatio(DistributionPtr simulator,
                                                            const Design& design, Config config,
                                                            Progress* progress)
     : ParameterizedRatio(design.parameters()) {
-  const auto events = simulate_all(simulator, design, config);
-  learn(events.numerator, events.denominator, design, std::move(config), std::move(simulator),
-        progress);
-  simulated_ += events.numerator.size() + events.denominator.size();
+  const auto events = simulate_events(simulator, design, config);
+  train(events.numerator, events.denominator, design, config, simulator, progress);
+  calibrate(events.numerator, events.denominator, design, config, std::move(simulator));
+  simulated_ += events.size();
 }
 
 ParameterizedClassifierRatio::ParameterizedClassifierRatio(const Samples& numerator,
@@ -499,16 +509,32 @@ ParameterizedClassifierRatio::ParameterizedClassifierRatio(const Samples& numera
                                                            DistributionPtr simulator,
                                                            Progress* progress)
     : ParameterizedRatio(design.parameters()) {
-  learn(numerator, denominator, design, std::move(config), std::move(simulator), progress);
+  train(numerator, denominator, design, config, simulator, progress);
+  calibrate(numerator, denominator, design, config, std::move(simulator));
+}
+
+std::shared_ptr<ParameterizedClassifierRatio> ParameterizedClassifierRatio::trained(
+    const Events& events, const Design& design, const Config& config, DistributionPtr simulator,
+    Progress* progress) {
+  std::shared_ptr<ParameterizedClassifierRatio> out(
+      new ParameterizedClassifierRatio(design.parameters()));
+  out->train(events.numerator, events.denominator, design, config, std::move(simulator), progress);
+  out->simulated_ += events.size();
+  return out;
+}
+
+void ParameterizedClassifierRatio::calibrate(const Events& events, const Design& design,
+                                             const Config& config, DistributionPtr simulator) {
+  calibrate(events.numerator, events.denominator, design, config, std::move(simulator));
 }
 
 ParameterizedClassifierRatio::~ParameterizedClassifierRatio() = default;
 
-void ParameterizedClassifierRatio::learn(const Samples& numerator, const Samples& denominator,
-                                         const Design& design, Config config,
+void ParameterizedClassifierRatio::train(const Samples& numerator, const Samples& denominator,
+                                         const Design& design, const Config& config,
                                          DistributionPtr simulator, Progress* progress) {
   denominator_ = config.denominator;
-  across_ = config.calibration;
+  across_ = Across::none;  // so far
   features_ = numerator.features();
   reference_ = config.reference;
   if (reference_.empty() && denominator_ == Denominator::parameterized)
@@ -517,7 +543,14 @@ void ParameterizedClassifierRatio::learn(const Samples& numerator, const Samples
     reference_.clear();
   else
     parameters_.check_inside("ParameterizedClassifierRatio: reference", reference_);
-  Learner(*this, numerator, denominator, design, config, std::move(simulator)).run(progress);
+  Learner(*this, numerator, denominator, design, config, std::move(simulator)).train(progress);
+}
+
+void ParameterizedClassifierRatio::calibrate(const Samples& numerator, const Samples& denominator,
+                                             const Design& design, const Config& config,
+                                             DistributionPtr simulator) {
+  across_ = config.calibration;
+  Learner(*this, numerator, denominator, design, config, std::move(simulator)).calibrate();
 }
 
 Matrix ParameterizedClassifierRatio::inputs(MatrixView x, std::span<const double> point) const {
@@ -753,6 +786,12 @@ std::size_t ParameterizedClassifierRatio::count_outside(MatrixView x) const {
   for (std::size_t k = 0; k < folds(); ++k)
     count = std::min(count, calibrations_[k]->count_outside(classifiers_[k]->logits(rows), point));
   return count;
+}
+
+void ParameterizedClassifierRatio::forget_calibrations() const {
+  for (const auto& calibration : calibrations_)
+    if (const auto* asked = dynamic_cast<const OnDemandCalibration*>(calibration.get()))
+      asked->forget();
 }
 
 std::size_t ParameterizedClassifierRatio::simulated() const {

@@ -86,6 +86,12 @@ std::unique_ptr<Classifier> train_fold(const FoldedSample& numerator,
 
 void CrossFit::fit(const FoldedSample& numerator, const FoldedSample& denominator,
                    const RatioConfig& config, std::uint64_t pair, Progress* progress) {
+  train(numerator, denominator, config, pair, progress);
+  calibrate(numerator, denominator, config);
+}
+
+void CrossFit::train(const FoldedSample& numerator, const FoldedSample& denominator,
+                     const RatioConfig& config, std::uint64_t pair, Progress* progress) {
   check_same_size("CrossFit::fit", "denominator", denominator.samples().features(),
                   numerator.samples().features(), "features, as the numerator");
   classifiers_.clear();
@@ -95,7 +101,13 @@ void CrossFit::fit(const FoldedSample& numerator, const FoldedSample& denominato
                                     derive_seed(config.seed, fmt::format("train/{}", pair), fold));
     if (progress != nullptr) progress->advance();
   });
+  calibrators_.clear();
+  replica_calibrators_.clear();
+}
 
+void CrossFit::calibrate(const FoldedSample& numerator, const FoldedSample& denominator,
+                         const RatioConfig& config) {
+  check_same_size("CrossFit::calibrate", "classifiers", folds(), config.folds, "one a fold");
   const auto top_scores = held_out_scores(numerator);
   const auto bottom_scores = held_out_scores(denominator);
   calibrators_.clear();
@@ -202,7 +214,7 @@ void CrossFit::save(Archive& archive) const {
   for (std::size_t k = 0; k < folds(); ++k) {
     auto& fold = archive.child(fmt::format("fold{}", k));
     save_classifier(*classifiers_[k], fold.child("classifier"));
-    save_calibrator(*calibrators_[k], fold.child("calibrator"));
+    if (!calibrators_.empty()) save_calibrator(*calibrators_[k], fold.child("calibrator"));
   }
   for (std::size_t b = 0; b < replicas(); ++b) {
     auto& replica = archive.child(fmt::format("replica{}", b));
@@ -221,7 +233,8 @@ void CrossFit::load(const Archive& archive) {
   for (std::size_t k = 0; k < folds; ++k) {
     const auto& fold = archive.child(fmt::format("fold{}", k));
     classifiers_.push_back(load_classifier(fold.child("classifier")));
-    calibrators_.push_back(load_calibrator(fold.child("calibrator")));
+    if (fold.has_child("calibrator"))
+      calibrators_.push_back(load_calibrator(fold.child("calibrator")));
   }
   for (std::size_t b = 0; b < replicas; ++b) {
     const auto& replica = archive.child(fmt::format("replica{}", b));

@@ -52,19 +52,40 @@ Matrix DecomposedRatio::compose(std::size_t events, PairLogRatio&& pair_log_rati
 
 DecomposedRatio::DecomposedRatio(const std::vector<FoldedSample>& samples, MixtureWeights weights,
                                  std::vector<double> reference, const RatioConfig& config)
-    : MixtureRatio(std::move(weights), std::move(reference)) {
-  check_samples(samples, components());
-  const std::size_t count = components();
-  std::vector<std::pair<std::size_t, std::size_t>> members;
-  for (std::size_t c = 0; c < count; ++c)
-    for (std::size_t d = c + 1; d < count; ++d) members.emplace_back(c, d);
-  pairs_.resize(members.size());
+    : DecomposedRatio(trained(samples, std::move(weights), std::move(reference), config)) {
+  calibrate(samples, config);
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> DecomposedRatio::members() const {
+  std::vector<std::pair<std::size_t, std::size_t>> out;
+  for (std::size_t c = 0; c < components(); ++c)
+    for (std::size_t d = c + 1; d < components(); ++d) out.emplace_back(c, d);
+  return out;
+}
+
+DecomposedRatio DecomposedRatio::trained(const std::vector<FoldedSample>& samples,
+                                         MixtureWeights weights, std::vector<double> reference,
+                                         const RatioConfig& config) {
+  DecomposedRatio out(std::move(weights), std::move(reference));
+  check_samples(samples, out.components());
+  const auto members = out.members();
+  out.pairs_.resize(members.size());
   Progress progress("train", members.size() * config.folds);
   parallel_tasks(members.size(), [&](std::size_t p) {
     const auto [c, d] = members[p];
-    pairs_[p].fit(samples[c], samples[d], config, p, &progress);
+    out.pairs_[p].train(samples[c], samples[d], config, p, &progress);
   });
+  return out;
+}
 
+void DecomposedRatio::calibrate(const std::vector<FoldedSample>& samples,
+                                const RatioConfig& config) {
+  check_samples(samples, components());
+  const std::size_t count = components();
+  parallel_tasks(pairs_.size(), [&, members = members()](std::size_t p) {
+    const auto [c, d] = members[p];
+    pairs_[p].calibrate(samples[c], samples[d], config);
+  });
   normalisation_.assign(count, 1.0);
   replica_normalisation_.assign(config.replicas, normalisation_);
   if (!config.normalise) return;

@@ -57,6 +57,8 @@ class OnDemandCalibration final : public CalibrationAcross {
                                                     std::size_t count, std::uint64_t seed) const;
   /// At how many θ events have been simulated so far.
   std::size_t fits() const { return fits_; }
+  /// Keeps none of those that were fitted so far.
+  void forget() const;
 
  private:
   std::size_t parameters_;

@@ -88,6 +88,24 @@ class ParameterizedClassifierRatio final : public ParameterizedRatio {
   ParameterizedClassifierRatio(const Samples& numerator, const Samples& denominator,
                                const Design& design, Config config,
                                DistributionPtr simulator = nullptr, Progress* progress = nullptr);
+  /// The events that a configuration asks for; `denominator` is empty where those of the numerator
+  /// serve both sides.
+  struct Events {
+    Samples numerator, denominator;
+    std::size_t size() const { return numerator.size() + denominator.size(); }
+  };
+  static Events simulate_events(const DistributionPtr& simulator, const Design& design,
+                                const Config& config);
+  /// Simulating, training and calibrating one after the other: what is only trained can be saved,
+  /// with calibration = on-demand too, and loaded; its ratios are not calibrated.
+  static std::shared_ptr<ParameterizedClassifierRatio> trained(const Events& events,
+                                                               const Design& design,
+                                                               const Config& config,
+                                                               DistributionPtr simulator,
+                                                               Progress* progress = nullptr);
+  /// Calibrates what was trained, with the same arguments.
+  void calibrate(const Events& events, const Design& design, const Config& config,
+                 DistributionPtr simulator);
   /// What `save` wrote.
   /// @throw FileError where entries are absent or do not belong together.
   ParameterizedClassifierRatio(const Archive& archive, ParameterSpace parameters);
@@ -113,7 +131,7 @@ class ParameterizedClassifierRatio final : public ParameterizedRatio {
                                     std::span<const double> event_weights = {}) const override;
   /// Rows whose score at the middle of the ranges lies outside the calibrated range there.
   std::size_t count_outside(MatrixView x) const override;
-  /// @throw ArgumentError with calibration = on-demand, which needs the simulator.
+  /// @throw ArgumentError where it is calibrated on demand, which needs the simulator.
   void save(Archive& archive) const override;
 
   std::size_t folds() const { return classifiers_.size(); }
@@ -128,14 +146,20 @@ class ParameterizedClassifierRatio final : public ParameterizedRatio {
   }
   /// How many events have been simulated so far, those of calibrations included.
   std::size_t simulated() const;
+  /// Calibrations that were made on demand are made again where they are asked for again.
+  void forget_calibrations() const;
 
  private:
   class Learner;
   class Sum;
   struct Evaluation;
 
-  void learn(const Samples& numerator, const Samples& denominator, const Design& design,
-             Config config, DistributionPtr simulator, Progress* progress);
+  explicit ParameterizedClassifierRatio(ParameterSpace parameters)
+      : ParameterizedRatio(std::move(parameters)) {}
+  void train(const Samples& numerator, const Samples& denominator, const Design& design,
+             const Config& config, DistributionPtr simulator, Progress* progress);
+  void calibrate(const Samples& numerator, const Samples& denominator, const Design& design,
+                 const Config& config, DistributionPtr simulator);
   bool differentiable() const;
   /// (x, θ) or (x, θ0, θ1) as rows.
   Matrix inputs(MatrixView x, std::span<const double> point) const;

@@ -67,6 +67,12 @@ class CrossFit {
   CrossFit() = default;
 
   /// Trains the K classifiers in parallel; `progress` advances by one for each.
+  void train(const FoldedSample& numerator, const FoldedSample& denominator,
+             const RatioConfig& config, std::uint64_t pair, Progress* progress = nullptr);
+  /// Calibrates what was trained, with the same samples.
+  void calibrate(const FoldedSample& numerator, const FoldedSample& denominator,
+                 const RatioConfig& config);
+  /// Both.
   void fit(const FoldedSample& numerator, const FoldedSample& denominator,
            const RatioConfig& config, std::uint64_t pair, Progress* progress = nullptr);
 
@@ -92,6 +98,7 @@ class CrossFit {
   const Classifier& classifier(std::size_t fold) const { return *classifiers_[fold]; }
   const Calibrator& calibrator(std::size_t fold) const { return *calibrators_[fold]; }
 
+  /// Also of what is trained and not yet calibrated.
   void save(Archive& archive) const;
   void load(const Archive& archive);
 

@@ -19,6 +19,11 @@ class DecomposedRatio final : public MixtureRatio {
   /// `samples` holds one sample for each component.
   DecomposedRatio(const std::vector<FoldedSample>& samples, MixtureWeights weights,
                   std::vector<double> reference, const RatioConfig& config);
+  /// The same in two steps: what is only trained can be saved and loaded, and gives no ratios
+  /// before `calibrate`, which takes the same samples.
+  static DecomposedRatio trained(const std::vector<FoldedSample>& samples, MixtureWeights weights,
+                                 std::vector<double> reference, const RatioConfig& config);
+  void calibrate(const std::vector<FoldedSample>& samples, const RatioConfig& config);
   /// What `save` wrote.
   DecomposedRatio(const Archive& archive, const ParameterSpace& parameters);
 
@@ -38,6 +43,10 @@ class DecomposedRatio final : public MixtureRatio {
   void save(Archive& archive) const;
 
  private:
+  DecomposedRatio(MixtureWeights weights, std::vector<double> reference)
+      : MixtureRatio(std::move(weights), std::move(reference)) {}
+
+  std::vector<std::pair<std::size_t, std::size_t>> members() const;  // of each pair
   std::size_t pair_index(std::size_t c, std::size_t d) const;
   template <class PairLogRatio>
   Matrix compose(std::size_t events, PairLogRatio&& pair_log_ratio) const;
