@@ -24,10 +24,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Where gnuplot works: what it leaves behind when it or we are killed never passes for a figure.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "neyman-XXXXXX").string();
+  explicit TemporaryFolder(const fs::path& inside) {
+    std::string name = (fs::absolute(inside) / ".drawing-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr)
       throw FileError(fmt::format("{}: cannot be made: {}", name, std::strerror(errno)));
     path_ = name;
@@ -149,19 +150,24 @@ DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig&
   FigureWriter writer(figure, stem);
   write_file_atomically(drawn.data.string(), writer.data());
   write_file_atomically(drawn.script.string(), writer.script());
-  const TemporaryFolder temporary;
+  const TemporaryFolder temporary(folder);
+  for (const auto& file : {drawn.data, drawn.script})
+    fs::copy_file(file, temporary.path() / file.filename());
   std::vector<std::string> arguments = {config.program, "-d", stem + ".gp"};
+  const fs::path panels = temporary.path() / "panels";
   const bool several = figure.panels.size() > 1 && !figure.joined;
   if (several) {
-    const fs::path panels = temporary.path() / "panels.gp";
-    write_file_atomically(panels.string(), writer.panel_script(temporary.path()));
-    arguments.push_back(panels.string());
+    fs::create_directory(panels);
+    write_file_atomically((panels / "panels.gp").string(), writer.panel_script(panels));
+    arguments.push_back((panels / "panels.gp").string());
   }
   // Files of an earlier run must not pass for this one's.
   fs::remove(drawn.svg, error);
   fs::remove(drawn.pdf, error);
-  const Outcome outcome = run(arguments, folder);
-  const bool complete = fs::exists(drawn.svg) && fs::exists(drawn.pdf);
+  const Outcome outcome = run(arguments, temporary.path());
+  const fs::path svg_file = temporary.path() / drawn.svg.filename();
+  const fs::path pdf_file = temporary.path() / drawn.pdf.filename();
+  const bool complete = fs::exists(svg_file) && fs::exists(pdf_file);
   if (!WIFEXITED(outcome.status) || WEXITSTATUS(outcome.status) != 0 || !complete) {
     std::string message = outcome.output;
     message.erase(message.find_last_not_of(" \n\t") + 1);
@@ -171,8 +177,9 @@ DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig&
 
   const std::string& name = figure.title.empty() ? stem : figure.title;
   const std::string svg =
-      adapt_svg(read_file(drawn.svg.string()), "figure:" + stem + ":0", name, figure.caption);
+      adapt_svg(read_file(svg_file.string()), "figure:" + stem + ":0", name, figure.caption);
   write_file_atomically(drawn.svg.string(), svg);
+  write_file_atomically(drawn.pdf.string(), read_file(pdf_file.string()));
   if (!several) {
     drawn.panels.push_back(svg);
     return drawn;
@@ -180,7 +187,7 @@ DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig&
   for (std::size_t i = 0; i < figure.panels.size(); ++i) {
     const Panel& panel = figure.panels[i];
     drawn.panels.push_back(
-        adapt_svg(read_file((temporary.path() / fmt::format("{}.svg", i + 1)).string()),
+        adapt_svg(read_file((panels / fmt::format("{}.svg", i + 1)).string()),
                   fmt::format("figure:{}:{}", stem, i + 1),
                   panel.title.empty() ? fmt::format("{}, panel {}", name, i + 1) : panel.title,
                   describe_panel(panel)));
