@@ -7,6 +7,7 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/data/samples_archive.hpp"
 #include "neyman/inference/statistics.hpp"
 #include "neyman/ratios/classifier_ratio.hpp"
 #include "neyman/ratios/tabulated_ratio.hpp"
@@ -19,9 +20,7 @@ namespace {
 constexpr std::size_t curve_points = 401;
 
 /// One sample of each component, of equal size, that together use the budget.
-std::vector<FoldedSample> simulate_components(const Study& study,
-                                              const std::vector<std::string>& names,
-                                              Results& results) {
+std::vector<FoldedSample> simulate_components(const Study& study, Results& results) {
   const auto& mixture = *study.mixture;
   const std::size_t count = mixture.components().size();
   std::vector<FoldedSample> samples;
@@ -36,10 +35,10 @@ std::vector<FoldedSample> simulate_components(const Study& study,
         study.training_samples / count + (c < study.training_samples % count ? 1 : 0);
     auto x = sample(*mixture.components()[c], study.reference, events,
                     derive_seed(study.seed, "component", c), "training");
-    samples.emplace_back(make_samples(std::move(x), names), study.learning, c);
+    samples.emplace_back(make_samples(std::move(x), default_feature_names(mixture.dimension())),
+                         study.learning, c);
     results.budget["simulated"] += events;
   }
-  note_simulator(study, "training", results);
   return samples;
 }
 
@@ -209,61 +208,98 @@ void check_normalisation(const MixtureRatio& ratio, Results& results) {
 
 }  // namespace
 
-Run run_decomposed(const Study& study) {
-  Results results = start_results(study);
-  const auto data = load_data(study, results);
-  results.component_names = study.mixture->names();
-  results.ratio = "decomposed";
-  results.classifier = study.learning.classifier->kind();
-  results.calibration = study.learning.calibrator->kind();
+Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
+  using Components = std::vector<FoldedSample>;
+  const auto samples = chain.step<Components>(
+      step_of(study, "simulate"),
+      [&](Results& results) { return simulate_components(study, results); },
+      [&](const Components& made, Archive& archive) {
+        for (std::size_t c = 0; c < made.size(); ++c)
+          if (study.mixture->components()[c]->stored() == nullptr)
+            save_samples(made[c].samples(), archive.child(fmt::format("component{}", c)));
+      },
+      [&study](const Archive& archive) {
+        Components out;
+        for (std::size_t c = 0; c < study.mixture->components().size(); ++c) {
+          const auto* stored = study.mixture->components()[c]->stored();
+          out.emplace_back(stored != nullptr
+                               ? *stored
+                               : load_samples(archive.child(fmt::format("component{}", c))),
+                           study.learning, c);
+        }
+        return out;
+      });
 
-  const auto samples = timed(
-      results, "simulate", [&] { return simulate_components(study, data.feature_names, results); });
-  const MixtureWeights weights(study.mixture->weight_expressions(),
-                               study.mixture->components().size());
-  const auto ratio = timed(results, "train", [&] {
-    return std::make_shared<const DecomposedRatio>(samples, weights, study.reference,
-                                                   study.learning);
-  });
+  using Learned = std::shared_ptr<DecomposedRatio>;
+  const auto save = [](const Learned& made, Archive& archive) { made->save(archive); };
+  const auto load = [&study](const Archive& archive) {
+    return std::make_shared<DecomposedRatio>(archive, study.parameters);
+  };
+  const auto trained = chain.step<Learned>(
+      step_of(study, "train"),
+      [&](Results&) {
+        const MixtureWeights weights(study.mixture->weight_expressions(),
+                                     study.mixture->components().size());
+        return std::make_shared<DecomposedRatio>(
+            DecomposedRatio::trained(*samples, weights, study.reference, study.learning));
+      },
+      save, load);
+  const auto ratio = chain.step<Learned>(
+      step_of(study, "calibrate"),
+      [&](Results&) {
+        (*trained)->calibrate(*samples, study.learning);
+        return *trained;
+      },
+      save, load);
+
+  const Lazy<Observed> data([&study] { return observe(study); });
   std::unique_ptr<ExactMixtureRatio> exact;
   if (study.simulator->has_density())
     exact = std::make_unique<ExactMixtureRatio>(study.mixture, study.reference);
-
-  timed(results, "fit", [&] {
-    results.fit = fit_learned(study.parameters, *ratio, data, study.levels, study.scan_points);
+  chain.step(step_of(study, "fit"), [&](Results& results) {
+    const auto& events = data->events;
+    note_data(*data, results);
+    results.fit = fit_learned(study.parameters, **ratio, events, study.levels, study.scan_points);
     note_fit(results.fit, study.parameters, "", results);
-    note_outside(*ratio, data, results);
+    note_outside(**ratio, events, results);
     if (exact) {
       results.exact_fit =
-          fit_learned(study.parameters, *exact, data, study.levels, study.scan_points);
+          fit_learned(study.parameters, *exact, events, study.levels, study.scan_points);
       note_fit(*results.exact_fit, study.parameters, "exact ", results);
     }
-    results.pair_scores = pair_scores(*ratio, samples, results.component_names);
+    results.pair_scores = pair_scores(**ratio, *samples, results.component_names);
   });
+
   if (study.test)
-    timed(results, "test", [&] {
-      const auto table = tabulate(*ratio, data.x, 2 * study.test->datasets * data.size());
-      const Ratio& used = table ? static_cast<const Ratio&>(*table) : *ratio;
-      results.test = simple_test(*study.test, *study.simulator, used, data.x);
-      results.budget["test"] = 2 * study.test->datasets * data.size();
+    chain.step(step_of(study, "toys", "test"), [&](Results& results) {
+      const std::size_t events = 2 * study.test->datasets * results.events;
+      const auto table = tabulate(**ratio, results.data, events);
+      const Ratio& used = table ? static_cast<const Ratio&>(*table) : **ratio;
+      results.test = simple_test(*study.test, *study.simulator, used, results.data);
+      results.budget["test"] = events;
     });
   if (study.ensemble)
-    timed(results, "ensemble", [&] {
+    chain.step(step_of(study, "toys", "ensemble"), [&](Results& results) {
       results.ensemble =
-          run_ensemble(*study.ensemble, study.parameters, *study.simulator, *ratio, exact.get());
+          run_ensemble(*study.ensemble, study.parameters, *study.simulator, **ratio, exact.get());
       results.budget["ensemble"] = study.ensemble->datasets * study.ensemble->events;
     });
   if (study.compare)
-    timed(results, "compare", [&] { compare(study, samples, *ratio, exact.get(), results); });
-  timed(results, "diagnose", [&] {
-    diagnose_ratio(study, *ratio, results);
+    chain.step(step_of(study, "toys", "compare"),
+               [&](Results& results) { compare(study, *samples, **ratio, exact.get(), results); });
+  if (!study.test && !study.ensemble && !study.compare) chain.skip("toys", "none asked for");
+
+  chain.step(step_of(study, "diagnose"), [&](Results& results) {
+    diagnose_ratio(study, **ratio, results);
     diagnose_repetition(results);
     judge(results.diagnostics);
   });
 
-  Model model = start_model(study, results);
-  model.ratio = ratio;
-  return {std::move(model), std::move(results)};
+  return Lazy<Model>([&study, &chain, ratio] {
+    Model model = start_model(study, chain.results());
+    model.ratio = *ratio;
+    return model;
+  });
 }
 
 void fit_decomposed(const Model& model, const Samples& data, Results& results) {

@@ -179,8 +179,10 @@ Results diagnose_model(const Study& study, const Model& model,
   check_same_size("diagnose", "the features of the model", model.feature_names.size(),
                   study.simulator->dimension(), "those of the study's simulator");
   Results noted;
-  const auto data = pipeline::load_data(study, noted);
-  auto results = fit_data(model, data, noted.data_source);
+  const auto data = pipeline::observe(study);
+  pipeline::note_data(data, noted);
+  pipeline::note_simulator(study, "data", noted);
+  auto results = fit_data(model, data.events, data.source);
   results.title = study.title;
   results.reference = study.reference;
   results.parameters = study.parameters;
@@ -190,7 +192,7 @@ Results diagnose_model(const Study& study, const Model& model,
                                    : static_cast<const Ratio&>(*model.parameterized);
   pipeline::timed(results, "diagnose", [&] {
     pipeline::diagnose_ratio(study, ratio, results, at);
-    pipeline::diagnose_references(study, ratio, data, results);
+    pipeline::diagnose_references(study, ratio, data.events, results);
     judge(results.diagnostics);
   });
   pipeline::note_simulator(study, "checks", results);

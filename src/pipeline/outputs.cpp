@@ -68,19 +68,26 @@ std::string log_text(const Results& results) {
 
 }  // namespace
 
-void write_outputs(Results& results, const Model* model, const std::string& folder, bool figures) {
+std::vector<std::string> write_outputs(Results& results, const Model* model,
+                                       const std::string& folder, bool figures) {
   const fs::path out(folder);
   make_folder(out);
+  std::vector<std::string> files;
+  const auto place = [&](const char* name) { return files.emplace_back((out / name).string()); };
   // The model first: it is the one that cannot be made again from the others.
-  if (model != nullptr && model->complete) save_model(*model, (out / "model.h5").string());
+  if (model != nullptr && model->complete) save_model(*model, place("model.h5"));
   std::vector<reports::DrawnFigure> drawn;
   if (figures) drawn = draw_figures(results, out / "figures");
   const auto json = reports::results_json(results);
   for (const auto& path : json.not_finite)
     results.warnings.push_back(reports::not_finite_warning(path));
-  write_file_atomically((out / "results.json").string(), json.text);
-  write_file_atomically((out / "report.html").string(), reports::study_report(results, drawn));
-  write_file_atomically((out / "run.log").string(), log_text(results));
+  write_file_atomically(place("results.json"), json.text);
+  write_file_atomically(place("report.html"), reports::study_report(results, drawn));
+  write_file_atomically(place("run.log"), log_text(results));
+  for (const auto& figure : drawn)
+    for (const auto& file : {figure.svg, figure.pdf, figure.script, figure.data})
+      files.push_back(file.string());
+  return files;
 }
 
 }  // namespace neyman

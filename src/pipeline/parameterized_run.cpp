@@ -8,6 +8,7 @@
 
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/data/samples_archive.hpp"
 #include "neyman/inference/parameterized_likelihood.hpp"
 #include "neyman/inference/statistics.hpp"
 #include "pipeline/stages.hpp"
@@ -21,42 +22,43 @@ using LikelihoodPtr = std::shared_ptr<const Likelihood>;
 /// Start points of a fit, beside the best of a few: a likelihood may have several maxima.
 constexpr std::size_t fit_starts = 6;
 
-std::shared_ptr<const ParameterizedRatio> learn(const Study& study, Results& results) {
+using Events = ParameterizedClassifierRatio::Events;
+using Learned = std::shared_ptr<ParameterizedRatio>;
+using Across = ParameterizedClassifierRatio::Across;
+
+Events simulate_training(const Study& study, Results& results) {
+  const auto& learned = study.parameterized;
+  Events events;
+  if (learned.separable)
+    events.numerator =
+        simulate(*study.simulator, study.parameters, *learned.design, study.training_samples,
+                 derive_seed(study.seed, "training"), "training");
+  else if (const auto* stored = study.simulator->stored())
+    events.numerator = *stored;
+  else
+    events = ParameterizedClassifierRatio::simulate_events(study.simulator, *learned.design,
+                                                           learned.classifier);
+  results.budget["simulated"] += events.size();
+  return events;
+}
+
+Learned train(const Study& study, const Events& events, Results& results) {
   const auto& learned = study.parameterized;
   if (!learned.separable) {
-    results.ratio = "classifier";
-    results.classifier = learned.classifier.classifier->kind();
-    constexpr const char* names[] = {"none", "on-demand", "interpolate", "smooth"};
-    results.calibration =
-        fmt::format("{} across θ", names[static_cast<int>(learned.classifier.calibration)]);
     Progress progress("train", learned.classifier.folds);
-    const auto* stored = study.simulator->stored();
-    auto ratio = timed(results, "train", [&] {
-      if (stored != nullptr)
-        return std::make_shared<ParameterizedClassifierRatio>(
-            *stored, Samples{}, *learned.design, learned.classifier, nullptr, &progress);
-      return std::make_shared<ParameterizedClassifierRatio>(study.simulator, *learned.design,
-                                                            learned.classifier, &progress);
-    });
-    if (stored != nullptr) results.budget["simulated"] += stored->size();
-    note_simulator(study, "training", results);
+    const bool stored = study.simulator->stored() != nullptr;
+    auto ratio = ParameterizedClassifierRatio::trained(
+        events, *learned.design, learned.classifier, stored ? nullptr : study.simulator, &progress);
+    results.budget["simulated"] += ratio->simulated() - events.size();
     return ratio;
   }
-  results.ratio = results.classifier = "separable";
-  results.calibration = "smooth across θ";
-  const auto events = timed(results, "simulate", [&] {
-    return simulate(*study.simulator, study.parameters, *learned.design, study.training_samples,
-                    derive_seed(study.seed, "training"), "training");
-  });
-  results.budget["simulated"] += events.size();
-  note_simulator(study, "training", results);
   // Where several events have one θ, the θ that there are count, not the ones that could be.
   const bool repeated = study.simulator->stored() != nullptr || study.simulator->runs().events > 1;
-  const Design design = repeated ? empirical_design(events, study.parameters) : *learned.design;
+  const Design design =
+      repeated ? empirical_design(events.numerator, study.parameters) : *learned.design;
   Progress progress("train", 2 * learned.network.folds);
-  auto ratio = timed(results, "train", [&] {
-    return std::make_shared<SeparableRatio>(events, design, learned.network, &progress);
-  });
+  auto ratio =
+      std::make_shared<SeparableRatio>(events.numerator, design, learned.network, &progress);
   if (ratio->resolution() < 5.0)
     results.warnings.push_back(fmt::format(
         "single events tell the parameters to {:.1f} of {} lattice nodes: narrow the ranges, or "
@@ -69,29 +71,113 @@ std::shared_ptr<const ParameterizedRatio> learn(const Study& study, Results& res
   return ratio;
 }
 
+/// How many events a ratio has simulated so far.
+std::size_t simulated(const Learned& ratio) {
+  const auto* made = dynamic_cast<const ParameterizedClassifierRatio*>(ratio.get());
+  return made == nullptr ? 0 : made->simulated();
+}
+
+void calibrate(const Study& study, const Events& events, const Learned& trained) {
+  const auto& learned = study.parameterized;
+  dynamic_cast<ParameterizedClassifierRatio&>(*trained).calibrate(
+      events, *learned.design, learned.classifier,
+      study.simulator->stored() != nullptr ? nullptr : study.simulator);
+}
+
+/// A step with what calibrations on demand simulate in it. It begins without any, as a run that
+/// goes on here does: the budget is the same for both.
+std::function<void(Results&)> counted(const Lazy<Learned>& ratio,
+                                      std::function<void(Results&)> work) {
+  return [ratio, work = std::move(work)](Results& results) {
+    const auto* made = dynamic_cast<const ParameterizedClassifierRatio*>(ratio->get());
+    if (made != nullptr) made->forget_calibrations();
+    const std::size_t before = simulated(*ratio);
+    work(results);
+    if (simulated(*ratio) > before) results.budget["simulated"] += simulated(*ratio) - before;
+  };
+}
+
+Learned load_learned(const Study& study, const Archive& archive) {
+  if (study.parameterized.separable)
+    return std::make_shared<SeparableRatio>(archive, study.parameters);
+  return std::make_shared<ParameterizedClassifierRatio>(archive, study.parameters);
+}
+
+/// The steps that learn the ratio.
+Lazy<Learned> learn(const Study& study, Chain& chain) {
+  const auto events = chain.step<Events>(
+      step_of(study, "simulate"),
+      [&](Results& results) { return simulate_training(study, results); },
+      [](const Events& made, Archive& archive) {
+        save_samples(made.numerator, archive.child("numerator"));
+        save_samples(made.denominator, archive.child("denominator"));
+      },
+      [](const Archive& archive) {
+        return Events{load_samples(archive.child("numerator")),
+                      load_samples(archive.child("denominator"))};
+      });
+  const auto trained = chain.step<Learned>(
+      step_of(study, "train"), [&](Results& results) { return train(study, *events, results); },
+      [](const Learned& made, Archive& archive) { made->save(archive); },
+      [&study](const Archive& archive) { return load_learned(study, archive); });
+  if (study.parameterized.separable) {
+    chain.skip("calibrate", "part of the training");
+    return trained;
+  }
+  // On demand there is nothing to keep: calibrations are made at each θ that is asked for.
+  const bool on_demand = study.parameterized.classifier.calibration == Across::on_demand;
+  return chain.step<Learned>(
+      step_of(study, "calibrate"),
+      [&](Results& results) {
+        const std::size_t before = simulated(*trained);
+        calibrate(study, *events, *trained);
+        results.budget["simulated"] += simulated(*trained) - before;
+        return *trained;
+      },
+      [on_demand](const Learned& made, Archive& archive) {
+        if (!on_demand) made->save(archive);
+      },
+      [&study, on_demand, events, trained](const Archive& archive) {
+        if (!on_demand) return load_learned(study, archive);
+        calibrate(study, *events, *trained);
+        return *trained;
+      });
+}
+
+/// Whether the model can be used without the simulator.
+bool complete(const Study& study) {
+  return study.parameterized.separable ||
+         study.parameterized.classifier.calibration != Across::on_demand;
+}
+
 LikelihoodPtr constrained(LikelihoodPtr likelihood, const std::vector<Constraint>& constraints) {
   if (constraints.empty()) return likelihood;
   return std::make_shared<ConstrainedLikelihood>(std::move(likelihood), constraints);
 }
 
-/// The learned likelihood of the data and its fit, finite simulation included.
-struct LearnedFit {
-  LikelihoodPtr likelihood;
-  FitReport report;
+/// The likelihoods of the data, with constraints.
+struct Likelihoods {
+  std::shared_ptr<const ParameterizedLikelihood> plain;  ///< learned, without constraints
+  LikelihoodPtr learned, exact;                          ///< exact: null where it is not known
 };
 
-LearnedFit fit_learned(const ParameterizedRatio& ratio, const Samples& data,
-                       const std::vector<Constraint>& constraints,
-                       const std::vector<double>& levels, std::size_t scan_points) {
-  const auto plain = std::make_shared<ParameterizedLikelihood>(ratio, data.x, data.weights);
-  LearnedFit out{constrained(plain, constraints), {}};
+Likelihoods learned_likelihood(const ParameterizedRatio& ratio, const Samples& data,
+                               const std::vector<Constraint>& constraints) {
+  Likelihoods out;
+  out.plain = std::make_shared<ParameterizedLikelihood>(ratio, data.x, data.weights);
+  out.learned = constrained(out.plain, constraints);
+  return out;
+}
+
+/// The fit of the learned likelihood, finite simulation included.
+FitReport fit_learned(const Likelihoods& of, const std::vector<double>& levels,
+                      std::size_t scan_points) {
   FitOptions options;
   options.starts = fit_starts;
-  auto best = fit(*out.likelihood, options);
-  if (best.ok() && plain->differentiable())
-    add_simulation_covariance(best, plain->simulation_gradient_covariance(best.point));
-  out.report = report_fit(*out.likelihood, std::move(best), levels, scan_points);
-  return out;
+  auto best = fit(*of.learned, options);
+  if (best.ok() && of.plain->differentiable())
+    add_simulation_covariance(best, of.plain->simulation_gradient_covariance(best.point));
+  return report_fit(*of.learned, std::move(best), levels, scan_points);
 }
 
 /// How much finite simulation widens a region of two parameters.
@@ -192,110 +278,119 @@ void surfaces(const Study& study, const Likelihood& learned, const Likelihood* e
 }
 
 /// Pseudo-experiments: tests of hypotheses, an ensemble, coverage.
-void repeat(const Study& study, const ParameterizedRatio& ratio, const Likelihood& learned,
-            Results& results) {
-  const LikelihoodFactory factory = [&ratio](Matrix x) {
-    return std::make_unique<ParameterizedLikelihood>(ratio, x);
+void repeat(const Study& study, const Lazy<Learned>& ratio, const Lazy<Likelihoods>& likelihoods,
+            Chain& chain) {
+  const auto factory = [&ratio]() -> LikelihoodFactory {
+    return [&model = **ratio](Matrix x) {
+      return std::make_unique<ParameterizedLikelihood>(model, x);
+    };
+  };
+  const auto experiment = [&](const Results& results) {
+    return make_experiment(*study.simulator, results.events, factory(), study.constraints);
   };
   std::vector<std::size_t> interest;  // with one parameter alone nothing is profiled
   if (study.parameters.size() > 1) interest = study.parameters.of_interest();
-  const auto experiment =
-      make_experiment(*study.simulator, results.events, factory, study.constraints);
-  if (!study.hypotheses.empty())
-    timed(results, "test", [&] {
-      for (const auto& config : study.hypotheses) {
-        results.composite_tests.push_back(composite_test(config, learned, experiment));
-        results.budget["test"] += config.datasets * results.events;
-      }
-    });
-  if (study.test)
-    timed(results, "test", [&] {
-      results.test = simple_test(*study.test, *study.simulator, ratio, results.data);
-      results.budget["test"] += 2 * study.test->datasets * results.events;
-    });
+  const bool tests = study.test || !study.hypotheses.empty();
+  if (tests)
+    chain.step(step_of(study, "toys", "test"), counted(ratio, [&](Results& results) {
+                 for (const auto& config : study.hypotheses) {
+                   results.composite_tests.push_back(
+                       composite_test(config, *likelihoods->learned, experiment(results)));
+                   results.budget["test"] += config.datasets * results.events;
+                 }
+                 if (!study.test) return;
+                 results.test = simple_test(*study.test, *study.simulator, **ratio, results.data);
+                 results.budget["test"] += 2 * study.test->datasets * results.events;
+               }));
   if (study.ensemble)
-    timed(results, "ensemble", [&] {
-      auto config = *study.ensemble;
-      config.interest = interest;
-      EnsembleModel model{factory, [&ratio](MatrixView x, const Fit& fit) {
-                            return ratio.over(x)->simulation_gradient_covariance(fit.point);
-                          }};
-      LikelihoodFactory exact;
-      if (study.simulator->has_density())
-        exact = [&study](Matrix x) {
-          return std::make_unique<DensityLikelihood>(study.parameters, study.simulator,
-                                                     std::move(x));
-        };
-      results.ensemble =
-          run_ensemble(config, study.parameters, *study.simulator, model, exact, study.constraints);
-      results.budget["ensemble"] = config.datasets * config.events;
-    });
+    chain.step(step_of(study, "toys", "ensemble"), counted(ratio, [&](Results& results) {
+                 auto config = *study.ensemble;
+                 config.interest = interest;
+                 EnsembleModel model{
+                     factory(), [&learned = **ratio](MatrixView x, const Fit& fit) {
+                       return learned.over(x)->simulation_gradient_covariance(fit.point);
+                     }};
+                 LikelihoodFactory exact;
+                 if (study.simulator->has_density())
+                   exact = [&study](Matrix x) {
+                     return std::make_unique<DensityLikelihood>(study.parameters, study.simulator,
+                                                                std::move(x));
+                   };
+                 results.ensemble = run_ensemble(config, study.parameters, *study.simulator, model,
+                                                 exact, study.constraints);
+                 results.budget["ensemble"] = config.datasets * config.events;
+               }));
   if (study.coverage)
-    timed(results, "coverage", [&] {
-      auto config = *study.coverage;
-      config.interest = interest;
-      results.coverage = CoverageReport{config, run_coverage(config, study.parameters, experiment)};
-      results.budget["coverage"] =
-          config.points.rows() * (config.datasets + config.critical_datasets) * results.events;
-    });
+    chain.step(
+        step_of(study, "toys", "coverage"), counted(ratio, [&](Results& results) {
+          auto config = *study.coverage;
+          config.interest = interest;
+          results.coverage =
+              CoverageReport{config, run_coverage(config, study.parameters, experiment(results))};
+          results.budget["coverage"] =
+              config.points.rows() * (config.datasets + config.critical_datasets) * results.events;
+        }));
+  if (!tests && !study.ensemble && !study.coverage) chain.skip("toys", "none asked for");
 }
 
 }  // namespace
 
-Run run_parameterized(const Study& study) {
-  Results results = start_results(study);
-  const auto data = load_data(study, results);
-  const auto ratio = learn(study, results);
-
-  LikelihoodPtr learned, exact;
-  timed(results, "fit", [&] {
-    auto fitted = fit_learned(*ratio, data, study.constraints, study.levels, study.scan_points);
-    learned = std::move(fitted.likelihood);
-    results.fit = std::move(fitted.report);
-    note_fit(results.fit, study.parameters, "", results);
-    note_outside(*ratio, data, results);
-    if (!study.simulator->has_density()) return;
-    exact = constrained(std::make_shared<DensityLikelihood>(study.parameters, study.simulator,
-                                                            data.x, data.weights),
-                        study.constraints);
-    FitOptions options;
-    options.starts = fit_starts;
-    results.exact_fit = report_fit(*exact, fit(*exact, options), study.levels, study.scan_points);
-    note_fit(*results.exact_fit, study.parameters, "exact ", results);
+Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
+  const auto ratio = learn(study, chain);
+  const Lazy<Observed> data([&study] { return observe(study); });
+  const Lazy<Likelihoods> likelihoods([&study, data, ratio] {
+    const auto& events = data->events;
+    auto out = learned_likelihood(**ratio, events, study.constraints);
+    if (study.simulator->has_density())
+      out.exact = constrained(std::make_shared<DensityLikelihood>(study.parameters, study.simulator,
+                                                                  events.x, events.weights),
+                              study.constraints);
+    return out;
   });
+
+  chain.step(step_of(study, "fit"), counted(ratio, [&](Results& results) {
+               note_data(*data, results);
+               results.fit = fit_learned(*likelihoods, study.levels, study.scan_points);
+               note_fit(results.fit, study.parameters, "", results);
+               note_outside(**ratio, data->events, results);
+               if (!likelihoods->exact) return;
+               FitOptions options;
+               options.starts = fit_starts;
+               const auto& exact = *likelihoods->exact;
+               results.exact_fit =
+                   report_fit(exact, fit(exact, options), study.levels, study.scan_points);
+               note_fit(*results.exact_fit, study.parameters, "exact ", results);
+             }));
   if (!study.contours.empty())
-    timed(results, "contours", [&] { surfaces(study, *learned, exact.get(), results); });
-  repeat(study, *ratio, *learned, results);
-  timed(results, "diagnose", [&] {
-    diagnose_ratio(study, *ratio, results);
-    diagnose_references(study, *ratio, data, results);
-    diagnose_repetition(results);
-    judge(results.diagnostics);
+    chain.step(step_of(study, "fit", "contours"), counted(ratio, [&](Results& results) {
+                 surfaces(study, *likelihoods->learned, likelihoods->exact.get(), results);
+               }));
+  repeat(study, ratio, likelihoods, chain);
+  chain.step(
+      step_of(study, "diagnose"), counted(ratio, [&](Results& results) {
+        diagnose_ratio(study, **ratio, results);
+        diagnose_references(study, **ratio, data->events, results);
+        diagnose_repetition(results);
+        judge(results.diagnostics);
+        if (!complete(study))
+          results.warnings.push_back(
+              "no model.h5 was written: with calibration on demand it would need the simulator");
+      }));
+
+  return Lazy<Model>([&study, &chain, ratio] {
+    Model model = start_model(study, chain.results());
+    model.parameterized = *ratio;
+    model.constraints = study.constraints;
+    model.complete = complete(study);
+    return model;
   });
-
-  // Those that were simulated at each θ that was asked for, too.
-  const auto* made = dynamic_cast<const ParameterizedClassifierRatio*>(ratio.get());
-  if (made != nullptr && study.simulator->stored() == nullptr)
-    results.budget["simulated"] += made->simulated();
-
-  Model model = start_model(study, results);
-  model.parameterized = ratio;
-  model.constraints = study.constraints;
-  model.complete =
-      study.parameterized.separable ||
-      study.parameterized.classifier.calibration != ParameterizedClassifierRatio::Across::on_demand;
-  if (!model.complete)
-    results.warnings.push_back(
-        "no model.h5 was written: with calibration on demand it would need the simulator");
-  return {std::move(model), std::move(results)};
 }
 
 void fit_parameterized(const Model& model, const Samples& data, Results& results) {
   results.ratio = model.parameterized->kind();
   timed(results, "fit", [&] {
-    results.fit =
-        fit_learned(*model.parameterized, data, model.constraints, model.levels, model.scan_points)
-            .report;
+    const auto likelihood = learned_likelihood(*model.parameterized, data, model.constraints);
+    results.fit = fit_learned(likelihood, model.levels, model.scan_points);
     note_fit(results.fit, model.parameters, "", results);
     note_outside(*model.parameterized, data, results);
   });

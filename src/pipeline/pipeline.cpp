@@ -2,14 +2,51 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/core/version.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman {
 
+const std::vector<std::string>& stage_names() {
+  static const std::vector<std::string> names = {"simulate", "train",    "calibrate", "fit",
+                                                 "toys",     "diagnose", "report"};
+  return names;
+}
+
+namespace {
+
+/// All stages but the report.
+pipeline::Lazy<Model> run_chain(const Study& study, pipeline::Chain& chain) {
+  return study.mixture ? pipeline::run_decomposed(study, chain)
+                       : pipeline::run_parameterized(study, chain);
+}
+
+}  // namespace
+
 Run run(const Study& study) {
-  auto done = study.mixture ? pipeline::run_decomposed(study) : pipeline::run_parameterized(study);
-  pipeline::note_simulator(study, "tests and checks", done.results);
-  return done;
+  const RunOptions in_memory;
+  pipeline::Chain chain(study, in_memory,
+                        [&](Results& results) { pipeline::describe_study(study, results); });
+  auto model = run_chain(study, chain);
+  return {std::move(*model), std::move(chain.results())};
+}
+
+StagedRun run(const Study& study, const RunOptions& options) {
+  pipeline::Chain chain(study, options, [&](Results& results) {
+    pipeline::describe_study(study, results);
+    results.version = version();
+    results.command = options.command;
+  });
+  const auto model = run_chain(study, chain);
+  if (options.folder.empty()) return {std::move(chain.results()), !chain.stopped()};
+  const bool figures = study.figures && options.figures;
+  auto report = pipeline::step_of(study, "report");
+  report.inputs.value("command", options.command).value("figures", figures ? "drawn" : "none");
+  chain.report(report, [&](Results& results) {
+    return write_outputs(results, &*model, options.folder, figures);
+  });
+  if (!chain.stopped()) chain.forget_others();
+  return {std::move(chain.results()), !chain.stopped()};
 }
 
 Results fit_data(const Model& model, const Samples& data, const std::string& source) {

@@ -27,8 +27,42 @@ std::string describe_point(const ParameterSpace& parameters, const std::vector<d
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-Results start_results(const Study& study) {
-  Results results;
+Step step_of(const Study& study, const std::string& stage, const std::string& part) {
+  Inputs inputs(study);
+  const auto& name = part.empty() ? stage : part;
+  const bool separable = !study.mixture && study.parameterized.separable;
+  if (name == "simulate") {
+    inputs.value("kind", study.mixture ? "decomposed" : separable ? "separable" : "classifier");
+    for (const auto& p : study.parameters)
+      inputs.value("parameter", fmt::format("{} in [{}, {}]", p.name, p.low, p.high));
+    inputs.value("reference", study.reference);
+    // Whatever no later step names may change what is simulated.
+    inputs.all_but({"study", "parameters", "reference", "classifier", "calibration", "data",
+                    "inference", "ensemble", "coverage", "compare", "diagnostics", "report"});
+  } else if (name == "train") {
+    inputs.setting("classifier");
+    if (separable) inputs.setting("calibration");
+  } else if (name == "calibrate") {
+    inputs.setting("calibration");
+  } else if (name == "fit") {
+    inputs.setting("parameters").setting("data");
+    inputs.setting("inference", {"contours", "surface", "bayesian", "test", "hypotheses"});
+  } else if (name == "contours") {
+    for (const char* key : {"contours", "surface", "bayesian"})
+      inputs.setting(std::string("inference.") + key);
+  } else if (name == "test") {
+    inputs.setting("inference.test").setting("inference.hypotheses");
+  } else if (name == "diagnose") {
+    inputs.setting("diagnostics");
+  } else if (name == "report") {
+    inputs.setting("study.name").setting("report");
+  } else {
+    inputs.setting(name);  // ensemble, coverage, compare
+  }
+  return {stage, part, std::move(inputs)};
+}
+
+void describe_study(const Study& study, Results& results) {
   results.name = study.name;
   results.title = study.title;
   results.seed = study.seed;
@@ -37,41 +71,46 @@ Results start_results(const Study& study) {
   results.reference = study.reference;
   results.levels = study.levels;
   results.threads = threads();
-  return results;
+  if (study.mixture) {
+    results.component_names = study.mixture->names();
+    results.ratio = "decomposed";
+    results.classifier = study.learning.classifier->kind();
+    results.calibration = study.learning.calibrator->kind();
+  } else if (study.parameterized.separable) {
+    results.ratio = results.classifier = "separable";
+    results.calibration = "smooth across θ";
+  } else {
+    const auto& learned = study.parameterized.classifier;
+    constexpr const char* across[] = {"none", "on-demand", "interpolate", "smooth"};
+    results.ratio = "classifier";
+    results.classifier = learned.classifier->kind();
+    results.calibration = fmt::format("{} across θ", across[static_cast<int>(learned.calibration)]);
+  }
 }
 
-namespace {
-
-Samples read_or_simulate(const Study& study, Results& results) {
+Observed observe(const Study& study) {
   if (study.data.file) {
     auto read = read_samples(*study.data.file, study.data.options);
-    if (read.dropped > 0)
-      results.warnings.push_back(
-          fmt::format("{} of {} rows of the data were dropped: a value "
-                      "is missing or not finite",
-                      read.dropped, read.rows));
-    results.data_source = *study.data.file;
-    return std::move(read.samples);
+    return {std::move(read.samples), *study.data.file, read.rows, read.dropped};
   }
   std::vector<double> truth;
   for (const auto& parameter : study.parameters) truth.push_back(*parameter.truth);
-  results.data_source = "simulated at the truth";
-  auto names = study.simulator->feature_names();
-  if (names.empty()) names = default_feature_names(study.simulator->dimension());
-  return make_samples(
+  const auto names = study.simulator->feature_names();
+  auto events = make_samples(
       sample(*study.simulator, truth, study.data.events, derive_seed(study.seed, "data"), "data"),
-      names);
+      names.empty() ? default_feature_names(study.simulator->dimension()) : names);
+  return {std::move(events), "simulated at the truth"};
 }
 
-}  // namespace
-
-Samples load_data(const Study& study, Results& results) {
-  auto data = read_or_simulate(study, results);
-  results.feature_names = data.feature_names;
-  results.events = data.size();
-  results.data = data.x;
-  note_simulator(study, "data", results);
-  return data;
+void note_data(const Observed& observed, Results& results) {
+  if (observed.dropped > 0)
+    results.warnings.push_back(
+        fmt::format("{} of {} rows of the data were dropped: a value is missing or not finite",
+                    observed.dropped, observed.rows));
+  results.data_source = observed.source;
+  results.feature_names = observed.events.feature_names;
+  results.events = observed.events.size();
+  results.data = observed.events.x;
 }
 
 void note_simulator(const Study& study, const char* purpose, Results& results) {

@@ -7,6 +7,7 @@
 #include "neyman/core/progress.hpp"
 #include "neyman/inference/likelihood.hpp"
 #include "neyman/pipeline/pipeline.hpp"
+#include "pipeline/chain.hpp"
 
 // What the two kinds of runs share.
 namespace neyman::pipeline {
@@ -25,10 +26,22 @@ auto timed(Results& results, const char* stage, Work&& work) {
 }
 
 Samples make_samples(Matrix x, const std::vector<std::string>& names);
+
+/// A step of a run with what it depends on; for `report`, how it was called is left to add.
+Step step_of(const Study& study, const std::string& stage, const std::string& part = {});
+
 /// What is known of a run before it starts.
-Results start_results(const Study& study);
+void describe_study(const Study& study, Results& results);
+
 /// The data of a study: its file, or events simulated at the truth.
-Samples load_data(const Study& study, Results& results);
+struct Observed {
+  Samples events;
+  std::string source;
+  std::size_t rows = 0, dropped = 0;  ///< of the file
+};
+Observed observe(const Study& study);
+void note_data(const Observed& observed, Results& results);
+
 /// Adds what a simulator that is another program has to tell since it was last asked; `purpose` is
 /// what the events were for.
 void note_simulator(const Study& study, const char* purpose, Results& results);
@@ -54,10 +67,11 @@ void diagnose_references(const Study& study, const Ratio& ratio, const Samples& 
 /// Checks what pseudo-experiments gave, where there are any.
 void diagnose_repetition(Results& results);
 
-/// Ratios between components of a mixture serve every θ.
-Run run_decomposed(const Study& study);
-/// One model for all θ.
-Run run_parameterized(const Study& study);
+/// All stages up to diagnose where ratios between components of a mixture serve every θ. The model
+/// is made from the results when it is asked for.
+Lazy<Model> run_decomposed(const Study& study, Chain& chain);
+/// The same with one model for all θ.
+Lazy<Model> run_parameterized(const Study& study, Chain& chain);
 /// The results that a model gives for new data, beside what is known before.
 void fit_decomposed(const Model& model, const Samples& data, Results& results);
 void fit_parameterized(const Model& model, const Samples& data, Results& results);

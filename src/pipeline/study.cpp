@@ -55,6 +55,8 @@ class StudyReader {
       : settings_(std::move(settings)) {
     study_.file = std::move(file);
     study_.folder = std::move(folder);
+    for (const auto& key : settings_.keys())
+      study_.settings.emplace_back(key, *settings_.find(key));
   }
 
   Study read() {

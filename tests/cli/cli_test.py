@@ -13,6 +13,7 @@ import json
 import math
 import os
 import pty
+import random
 import re
 import resource
 import shutil
@@ -240,6 +241,16 @@ class Commands(Folder):
         self.fails(neyman("run", study, "--out", self.folder / "huge", environment=environment),
                    "memory")
         self.assertEqual(files_in(self.folder / "huge"), [])
+        study.unlink()
+
+    def test_unknown_stage(self):
+        study = self.write("stages.toml", SMALL_STUDY)
+        for option in ("--from", "--until"):
+            done = neyman("run", study, option, "trian")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("trian", done.stderr)
+            self.assertIn("calibrate", done.stderr)
+        self.assertEqual(neyman("run", study, "--fresh", "--from", "fit").returncode, 2)
         study.unlink()
 
     def test_study_that_is_not_there(self):
@@ -729,10 +740,247 @@ class Interrupt(Folder):
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
                 total = (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
                 self.assertEqual(process.returncode, 130)
-                self.assertEqual(out, "")
                 self.assertIn("interrupted", err)
+                self.assertIn("\n  neyman run study.toml --out out --threads 1\n", err)
                 self.assertLess(total - spent, 1.0)
-                self.assertEqual(files_in(self.folder / "out"), [])
+                kept = files_in(self.folder / "out")
+                self.assertEqual([f for f in kept if not re.fullmatch(HELD, f)], [])
+                # Whatever was finished is kept, and goes on from there.
+                finished = re.findall(r"(?m)^([a-z]+)(?:: ([a-z]+))? ", out)
+                self.assertEqual(len(finished), len(kept))
+                if finished:
+                    again = neyman("run", "study.toml", "--threads", 1, "--out", "out", "--until",
+                                   finished[-1][0] if stage == "train" else "simulate",
+                                   cwd=self.folder)
+                    self.assertIn("kept", again.stdout)
+                shutil.rmtree(self.folder / "out")
+
+
+# --------------------------------------------------------------------------------- stages
+
+HELD = r"stages/[a-z.]+-[0-9a-f]{16}\.h5"
+
+# Each with a few figures, and with stages that take about as long as these.
+RESUMED = {
+    "decomposed": SMALL_STUDY[:SMALL_STUDY.index("[compare]")].replace(
+        "samples = 2000", "samples = 20000").replace(
+        'kind = "logistic"', 'kind = "mlp"\nepochs = 2').replace(
+        '"sigmoid"\nreplicas = 10', '"histogram"\nreplicas = 20').replace(
+        "events = 300", "events = 3000").replace(
+        "[diagnostics]\nevents = 500", '[diagnostics]\nevents = 50000\nwhich = ["closure"]').replace(
+        "datasets = 20\n", "datasets = 200\n"),
+    "parameterized": NORMAL_STUDY.replace(
+        'which = ["normalisation", "reliability", "closure"]', 'which = ["closure"]').replace(
+        "events = 1000", "events = 50000") + """
+[inference]
+contours = [["alpha", "beta"]]
+surface = 41
+hypotheses = [{ fixed = { alpha = 0 }, datasets = 1000 }]
+
+[coverage]
+datasets = 500
+critical_datasets = 500
+""",
+}
+
+
+def stage_lines(text):
+    """What became of each stage, by name: "kept", a time, or why it was skipped."""
+    lines = {}
+    for line in text.split("\n\n")[0].splitlines():
+        match = re.fullmatch(r"([a-z]+(?:: [a-z]+)?) +(.*)", line)
+        if match:
+            lines[match[1]] = match[2]
+    return lines
+
+
+class Stages(Folder):
+    def run_study(self, *arguments, out="out"):
+        return neyman("run", "study.toml", "--no-figures", "--out", out, *arguments,
+                      cwd=self.folder)
+
+    def done(self, *arguments, **named):
+        """The stages that a run does, not those that it keeps or skips."""
+        done = self.run_study(*arguments, **named)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stderr)
+        return [name for name, state in stage_lines(done.stdout).items()
+                if state != "kept" and not state.startswith("skipped")]
+
+    def test_a_second_run_does_only_what_changed(self):
+        self.write("study.toml", SMALL_STUDY)
+        steps = ["simulate", "train", "calibrate", "fit", "toys: test", "toys: ensemble",
+                 "toys: compare", "diagnose", "report"]
+        first = self.run_study(out="again")
+        self.assertEqual(list(stage_lines(first.stdout)), steps)
+        self.assertNotIn("kept", first.stdout)
+        timing = read_json(self.folder / "again" / "results.json")["timing"]
+        self.assertEqual(self.done(out="again"), [])
+        self.write("study.toml", SMALL_STUDY + '[report]\ntitle = "Mine"\n')
+        self.assertEqual(self.done(out="again"), ["report"])
+        results = read_json(self.folder / "again" / "results.json")
+        self.assertIn("Mine", (self.folder / "again" / "report.html").read_text())
+        # A stage that is kept took what it took.
+        self.assertEqual(results["timing"]["train"], timing["train"])
+        self.assertEqual(self.done("--from", "toys", out="again"), steps[4:])
+        self.assertEqual(self.done("--from", "toys", "--until", "toys", out="again"), steps[4:7])
+        self.assertEqual(self.done("--fresh", "--until", "train", out="again"), steps[:2])
+        self.assertEqual(self.done(out="again"), steps[2:])
+
+    def test_until_says_how_to_go_on(self):
+        self.write("study.toml", SMALL_STUDY)
+        done = self.run_study("--until", "fit", "--seed", 5, out="my results")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual([f for f in files_in(self.folder / "my results")
+                          if not re.fullmatch(HELD, f)], [])
+        command = done.stdout.split("To go on:\n")[1].splitlines()[0].strip()
+        self.assertEqual(command,
+                         "neyman run study.toml --out 'my results' --seed 5 --no-figures")
+
+    def test_damage_is_told_and_mended(self):
+        self.write("study.toml", SMALL_STUDY)
+        self.done(out="damaged")
+        before = read_json(self.folder / "damaged" / "results.json")
+        train = next((self.folder / "damaged" / "stages").glob("train-*.h5"))
+        whole = train.read_bytes()
+        train.write_bytes(whole[:-1])
+        for quiet in ((), ("--quiet",)):
+            train.write_bytes(whole[:-1])
+            done = self.run_study(*quiet, out="damaged")
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+            self.assertIn(f"{train.relative_to(self.folder)}: is truncated", done.stderr)
+            self.assertIn("train is done again", done.stderr)
+            self.assertEqual(train.read_bytes()[512:520], whole[512:520])
+        after = read_json(self.folder / "damaged" / "results.json")
+        self.assertEqual(before, after)
+
+    def test_two_at_once(self):
+        self.write("study.toml", Interrupt.LONG["ensemble"])
+        first = subprocess.Popen([NEYMAN, "run", "study.toml", "--out", "shared"],
+                                 cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        self.assertIn("simulate", first.stdout.readline())
+        second = self.run_study(out="shared")
+        first.kill()
+        first.communicate()
+        self.fails(second, "shared", "another run is at work")
+        # The lock ends with the process, however that ends.
+        self.assertEqual(self.run_study("--until", "simulate", out="shared").returncode, 0)
+
+    def unharmed(self, out):
+        """Nothing is half written."""
+        names = files_in(self.folder / out)
+        self.assertEqual([n for n in names if not re.fullmatch(
+            HELD + r"|results\.json|report\.html|run\.log|model\.h5", n)], [])
+
+    def limited(self, limit, out):
+        """A run in which no file can become larger than so many bytes."""
+        def lower():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        return subprocess.run([NEYMAN, "run", "study.toml", "--no-figures", "--out", out],
+                              cwd=self.folder, capture_output=True, text=True, timeout=250,
+                              preexec_fn=lower, restore_signals=False)
+
+    def test_file_that_cannot_be_written(self):
+        self.write("study.toml", SMALL_STUDY)
+        self.done(out="whole")
+        expected = read_json(self.folder / "whole" / "results.json")
+        sizes = sorted(p.stat().st_size for p in (self.folder / "whole").rglob("*.h5"))
+        for limit in (100, sizes[0] + 1, sizes[len(sizes) // 2], sizes[-1] - 1):
+            with self.subTest(limit=limit):
+                done = self.limited(limit, "limited")
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("cannot be written: File too large", done.stderr)
+                self.assertIn("\n  neyman run study.toml --out limited --no-figures\n", done.stderr)
+                self.unharmed("limited")
+        kept = len(files_in(self.folder / "limited"))
+        self.assertGreater(kept, 0)
+        self.done(out="limited")
+        found = read_json(self.folder / "limited" / "results.json")
+        for results in (expected, found):
+            del results["timing"]
+        self.assertEqual(found, expected)
+
+    def test_full_disk(self):
+        self.write("study.toml", SMALL_STUDY)
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk],
+                                 capture_output=True, text=True) if os.geteuid() == 0 else None
+        if mounted is None or mounted.returncode != 0:
+            self.skipTest("this machine lets nobody mount a small disk: "
+                          + (mounted.stderr.strip() if mounted else "not root"))
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        done = self.run_study(out="disk/out")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("No space left on device", done.stderr)
+        self.unharmed("disk/out")
+        kept = len(files_in(disk))
+        self.assertGreater(kept, 0)
+        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+        again = self.run_study(out="disk/out")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(again.stdout.count("kept\n"), kept)
+
+
+class Killed(Folder):
+    """A run that is killed at any moment goes on, and ends with the same results to the bit."""
+
+    KILLS = 25  # of each kind of study
+
+    def start(self, out):
+        return subprocess.Popen([NEYMAN, "run", "study.toml", "--out", out], cwd=self.folder,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def outputs(self, out):
+        """All that must be the same; a PDF holds the time when it was made."""
+        folder = self.folder / out
+        files = {n: (folder / n).read_bytes() for n in files_in(folder)
+                 if n.startswith("figures/") and not n.endswith(".pdf") or n == "model.h5"}
+        results = read_json(folder / "results.json")
+        for volatile in ("timing", "command"):
+            del results[volatile]
+        return files, results
+
+    def check_ends_the_same(self, study):
+        self.write("study.toml", RESUMED[study])
+        begin = time.monotonic()
+        process = self.start(f"whole-{study}")
+        self.assertEqual((process.communicate(timeout=250), process.returncode), ((None, ""), 0))
+        duration = time.monotonic() - begin
+        expected = self.outputs(f"whole-{study}")
+        names = [re.sub("[0-9a-f]{16}", "", n) for n in files_in(self.folder / f"whole-{study}")]
+        moments = random.Random(f"kill {study}")
+        kills, reached = 0, set()
+        while kills < self.KILLS:
+            shutil.rmtree(self.folder / "out", ignore_errors=True)
+            finished = False
+            while not finished:
+                process = self.start("out")
+                try:
+                    # After the last kill, the run is left to end.
+                    _, errors = process.communicate(
+                        timeout=duration * moments.random() if kills < self.KILLS else 250)
+                    self.assertEqual((process.returncode, errors), (0, ""))
+                    finished = True
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.communicate()
+                    kills += process.returncode == -signal.SIGKILL
+                    reached.add(len([n for n in files_in(self.folder / "out")
+                                     if re.fullmatch(HELD, n)]))
+            files, results = self.outputs("out")
+            self.assertEqual(results, expected[1])
+            self.assertEqual([n for n in files if files[n] != expected[0][n]], [])
+            self.assertEqual([re.sub("[0-9a-f]{16}", "", n) for n in files_in(self.folder / "out")],
+                             names)
+        self.assertGreaterEqual(len(reached), 4, "the kills were not spread over the stages")
+
+    def test_decomposed(self):
+        self.check_ends_the_same("decomposed")
+
+    def test_parameterized(self):
+        self.check_ends_the_same("parameterized")
 
 
 def main():

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,53 @@ struct Run {
 /// compare with the exact ratio, check. Everything follows from the study and its seed.
 Run run(const Study& study);
 
+/// The stages of a run in their order: simulate, train, calibrate, fit, toys (pseudo-experiments:
+/// tests, ensemble, coverage, comparison), diagnose, report.
+const std::vector<std::string>& stage_names();
+
+/// What became of a stage, or of one part of it.
+struct StageNote {
+  enum class State {
+    kept,     ///< an earlier run has done it, and nothing that it depends on has changed
+    done,     ///< now
+    skipped,  ///< this kind of run does not have it: the message says why
+    damaged,  ///< what an earlier run kept cannot be read, as the message says; it is done again
+  };
+  std::string stage, part;  ///< the part is empty where the stage has none
+  State state = State::done;
+  double seconds = 0.0;
+  std::string message = {};
+};
+
+/// How a run in a folder goes on from what earlier ones have left there.
+struct RunOptions {
+  std::string folder;   ///< for all files; empty: nothing is kept or written
+  std::string from;     ///< forget this stage and all after it; empty: keep what can be kept
+  std::string until;    ///< the last stage to do; empty: all
+  bool fresh = false;   ///< forget all stages
+  bool figures = true;  ///< draw, where the study does not say otherwise
+  std::string command;  ///< how to repeat the run, for the report
+  std::function<void(const StageNote&)> note;  ///< told of each stage; empty: nobody is
+};
+
+/// What a run in a folder gives.
+struct StagedRun {
+  Results results;       ///< so far
+  bool finished = true;  ///< false where it stopped after `until`
+};
+
+/// The same chain in a folder: each stage writes what it gives into <folder>/stages/, atomically,
+/// with a checksum and under a fingerprint of all that it depends on (its part of the study, the
+/// content of the files named there, the seed, the program, the stages before it). A stage whose
+/// fingerprint is there is kept; a damaged file is noticed and made again. However a run ends, the
+/// next one goes on after the last stage that was written and ends with the same results to the
+/// bit, times aside. A stage's time is that of the run that did it. The last stage, report, writes
+/// what `write_outputs` does.
+/// @throw FileError where a file cannot be written, or another run is at work in the folder.
+/// @throw ArgumentError where a stage is not one of `stage_names`, or the study was not read from a
+///   file or a text: of fields that were set otherwise, the seed by `reseed` alone is followed.
+StagedRun run(const Study& study, const RunOptions& options);
+
 /// Fits new data with a trained model; nothing is simulated or trained.
 /// @throw ArgumentError where the data do not have the model's features.
 Results fit_data(const Model& model, const Samples& data, const std::string& source);
@@ -41,7 +89,9 @@ Results diagnose_model(const Study& study, const Model& model,
                        const std::optional<std::vector<double>>& at = {});
 
 /// Writes results.json, report.html, run.log, figures/ and, where given, model.h5 into a folder,
-/// each file atomically. Problems with drawing are noted as warnings, not thrown.
-void write_outputs(Results& results, const Model* model, const std::string& folder, bool figures);
+/// each file atomically, and returns their paths. Problems with drawing are noted as warnings, not
+/// thrown.
+std::vector<std::string> write_outputs(Results& results, const Model* model,
+                                       const std::string& folder, bool figures);
 
 }  // namespace neyman

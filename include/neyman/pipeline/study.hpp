@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neyman/core/parameters.hpp"
+#include "neyman/core/settings.hpp"
 #include "neyman/data/reader.hpp"
 #include "neyman/inference/bayesian_optimisation.hpp"
 #include "neyman/inference/composite_test.hpp"
@@ -25,8 +26,9 @@ namespace neyman {
 
 /// What a study file asks for, read and validated. docs/study.md describes the file.
 struct Study {
-  std::string file;    ///< where it was read from
-  std::string folder;  ///< relative file names in it start here
+  std::string file;              ///< where it was read from
+  std::string folder;            ///< relative file names in it start here
+  SettingValue::Table settings;  ///< all of it as written
 
   std::string name;
   std::uint64_t seed = 1;
