@@ -942,33 +942,54 @@ class Killed(Folder):
             del results[volatile]
         return files, results
 
+    def kept(self, out):
+        return len([n for n in files_in(self.folder / out) if re.fullmatch(HELD, n)])
+
+    def kill_at(self, kept, delay):
+        """Starts the run and kills it once so many steps are kept, and a moment later.
+
+        Returns how many steps are kept then, or nothing where the run ended before.
+        """
+        process = self.start("out")
+        while process.poll() is None and self.kept("out") < kept:
+            time.sleep(0.002)
+        try:
+            _, errors = process.communicate(timeout=delay)
+            self.assertEqual((process.returncode, errors), (0, ""))
+            return None
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            # Between the time limit and the kill it may have ended by itself.
+            return self.kept("out") if process.returncode == -signal.SIGKILL else None
+
     def check_ends_the_same(self, study):
         self.write("study.toml", RESUMED[study])
         begin = time.monotonic()
         process = self.start(f"whole-{study}")
         self.assertEqual((process.communicate(timeout=250), process.returncode), ((None, ""), 0))
-        duration = time.monotonic() - begin
+        steps = self.kept(f"whole-{study}")
+        # Long against starting the program, and enough to get beyond the step that was waited for.
+        longest = 2 * (time.monotonic() - begin) / steps
         expected = self.outputs(f"whole-{study}")
         names = [re.sub("[0-9a-f]{16}", "", n) for n in files_in(self.folder / f"whole-{study}")]
         moments = random.Random(f"kill {study}")
         kills, reached = 0, set()
         while kills < self.KILLS:
+            # One run, killed several times on its way; each step is waited for in one of them.
             shutil.rmtree(self.folder / "out", ignore_errors=True)
-            finished = False
-            while not finished:
-                process = self.start("out")
-                try:
-                    # After the last kill, the run is left to end.
-                    _, errors = process.communicate(
-                        timeout=duration * moments.random() if kills < self.KILLS else 250)
-                    self.assertEqual((process.returncode, errors), (0, ""))
-                    finished = True
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.communicate()
-                    kills += process.returncode == -signal.SIGKILL
-                    reached.add(len([n for n in files_in(self.folder / "out")
-                                     if re.fullmatch(HELD, n)]))
+            waited = sorted([*range(steps), *moments.choices(range(steps), k=3)])
+            for step in waited[:self.KILLS - kills]:
+                # Half of the kills come while the step's file has just been put in its place.
+                delay = longest * moments.random() if moments.random() < 0.5 else 0.0
+                held = self.kill_at(step, delay)
+                if held is None:
+                    break
+                kills += 1
+                reached.add(held)
+            process = self.start("out")
+            _, errors = process.communicate(timeout=250)
+            self.assertEqual((process.returncode, errors), (0, ""))
             files, results = self.outputs("out")
             self.assertEqual(results, expected[1])
             self.assertEqual([n for n in files if files[n] != expected[0][n]], [])
