@@ -7,6 +7,7 @@ function(neyman_room room)
   add_library(neyman_${room} OBJECT ${ARG_SOURCES})
   neyman_compile_options(neyman_${room})
   set_target_properties(neyman_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  neyman_use_headers(neyman_${room} neyman_room_headers)
   target_include_directories(neyman_${room}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -40,7 +41,8 @@ function(neyman_kernels out)
       endif()
       list(APPEND options -march=x86-64-${isa})
     endif()
-    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}"
+      SKIP_PRECOMPILE_HEADERS ON)
     list(APPEND chosen ${source})
   endforeach()
   set(${out} ${chosen} PARENT_SCOPE)
@@ -70,8 +72,8 @@ function(neyman_test room)
   set(target test_${room})
   add_executable(${target} ${ARG_SOURCES})
   neyman_compile_options(${target})
-  # The rooms are optimised fully; the tests themselves only so far as it builds quickly.
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE ${NEYMAN_TEST_OPTIONS})
+  neyman_use_headers(${target} neyman_test_headers)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   neyman_room_closure(${room} rooms)
@@ -87,6 +89,30 @@ function(neyman_test room)
   target_compile_definitions(${target} PRIVATE
     NEYMAN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/${room}/data")
   gtest_discover_tests(${target} TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# Headers that nearly every source of some targets reads, compiled once for all of them. The
+# compiler refuses them where its options differ, so both need the same ones.
+#
+#   neyman_headers(neyman_test_headers HEADERS <vector> LIBRARIES GTest::gtest OPTIONS -O1)
+#   neyman_use_headers(test_core neyman_test_headers)
+function(neyman_headers target)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LIBRARIES;OPTIONS" ${ARGN})
+  if(NOT NEYMAN_PRECOMPILE)
+    return()
+  endif()
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/${target}.cpp CONTENT "")
+  add_library(${target} OBJECT ${PROJECT_BINARY_DIR}/${target}.cpp)
+  neyman_compile_options(${target})
+  target_compile_options(${target} PRIVATE ${ARG_OPTIONS})
+  target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES})
+  target_precompile_headers(${target} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+function(neyman_use_headers target headers)
+  if(NEYMAN_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM ${headers})
+  endif()
 endfunction()
 
 function(neyman_compile_options target)
