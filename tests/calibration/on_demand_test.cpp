@@ -70,6 +70,68 @@ TEST(OnDemandCalibration, IsSmoothInThetaByCommonRandomNumbers) {
   EXPECT_GT(roughness(independent), 3e-2);
 }
 
+TEST(OnDemandCalibration, ReplicasSpreadAsOtherSimulationsWould) {
+  // log r at three scores from 200 simulations with random numbers of their own, and from 200
+  // replicas of one of them: standard deviations known to 5 % each, so 7 % for their quotient; that
+  // of the one simulation differs from the average by a few percent more. A quotient off by 35 %
+  // is 4 standard deviations: one false alarm in 5000 for the three.
+  constexpr std::size_t events = 2000, times = 200;
+  const std::vector<double> point{0.8};
+  const Logits logits{-2.0, -0.5, 1.0};
+  std::vector<double> sums(logits.size(), 0.0), squares(logits.size(), 0.0);
+  for (std::size_t t = 0; t < times; ++t) {
+    OnDemandCalibration::Scores scores;
+    RandomStream top(2, "numerator", t), bottom(2, "denominator", t);
+    for (std::size_t i = 0; i < events; ++i) {
+      scores.numerator.push_back(-(point[0] + top.normal()));
+      scores.denominator.push_back(-bottom.normal());
+    }
+    SigmoidCalibrator calibrator;
+    calibrator.fit({scores.numerator, scores.denominator, {}, {}});
+    const auto found = calibrator.log_ratios(logits);
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      sums[i] += found[i] / times;
+      squares[i] += found[i] * found[i] / times;
+    }
+  }
+  const auto calibration = make(1000, events);
+  const auto replicas = calibration.replicas(point, times, 7);
+  ASSERT_EQ(replicas.size(), times);
+  EXPECT_EQ(calibration.fits(), 1U);
+  const auto fitted = calibration.log_ratios(logits, point);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    double mean = 0.0, square = 0.0;
+    for (const auto& replica : replicas) {
+      const double found = replica->log_ratios(Logits{logits[i]})[0];
+      mean += found / times;
+      square += found * found / times;
+    }
+    const double expected = std::sqrt(squares[i] - sums[i] * sums[i]);
+    const double spread = std::sqrt(square - mean * mean);
+    EXPECT_NEAR(spread / expected, 1.0, 0.35) << i;
+    // Around what was fitted: the mean of 200 is known to 7 % of the spread.
+    EXPECT_NEAR(mean, fitted[i], 0.35 * spread) << i;
+  }
+}
+
+TEST(OnDemandCalibration, ReplicasFluctuateTogetherAtNeighbouringTheta) {
+  // The same multiplicities at every θ: log r of one replica less that of another hardly changes
+  // over a step of 0.01, where independent ones would differ by their spread, about 0.05.
+  const auto calibration = make(1000, 2000);
+  const auto here = calibration.replicas(std::vector<double>{0.8}, 20, 7);
+  const auto beside = calibration.replicas(std::vector<double>{0.81}, 20, 7);
+  const auto at = [](const Calibrator& calibrator) {
+    return calibrator.log_ratios(Logits{-1.0})[0];
+  };
+  double together = 0.0, spread = 0.0;
+  for (std::size_t b = 1; b < here.size(); ++b) {
+    const double difference = at(*here[b]) - at(*here[0]);
+    together += std::pow(at(*beside[b]) - at(*beside[0]) - difference, 2);
+    spread += difference * difference;
+  }
+  EXPECT_LT(together, 0.01 * spread);
+}
+
 TEST(OnDemandCalibration, KeepsWhatItHasFittedWithinBounds) {
   const auto calibration = make(2, 100);
   const auto ask = [&](double theta) { calibration.at(std::vector<double>{theta}); };
