@@ -106,10 +106,30 @@ PolynomialFit axis_shape(const Objective& function, const std::vector<double>& u
   const auto t = Eigen::Map<Eigen::VectorXd>(ts.data(), index(ts.size()));
   const auto f = Eigen::Map<Eigen::VectorXd>(fs.data(), index(fs.size()));
   const auto parabola = fit_polynomial(t, f, 2), quartic = fit_polynomial(t, f, 4);
-  auto out = quartic.residual < 0.3 * parabola.residual ? quartic : parabola;
+  auto out = quartic.residual < 0.1 * parabola.residual ? quartic : parabola;
   out.slope /= length;
   out.curvature /= length * length;
   return out;
+}
+
+/// The same over a length at which the fitted curve stands out from the roughness. The best point
+/// of a rough function lies on one of its peaks, whose width says nothing: a curve fitted to it
+/// rises by two or three times the roughness at most.
+PolynomialFit axis_shape_beyond_peaks(const Objective& function, const std::vector<double>& unit,
+                                      std::size_t k, double value, double& length) {
+  auto axis = axis_shape(function, unit, k, value, length);
+  double roughness = axis.residual;
+  const auto hidden = [&] {
+    const double change =
+        std::max(std::abs(axis.slope) * length, 0.5 * std::abs(axis.curvature) * length * length);
+    return change < 6.0 * roughness;
+  };
+  while (length < 0.5 && hidden()) {
+    length *= 2.0;
+    axis = axis_shape(function, unit, k, value, length);
+    roughness = std::max(roughness, axis.residual);
+  }
+  return axis;
 }
 
 /// ∂²f/∂a∂b from the corners of a rectangle inside the box, small enough that none is forbidden.
@@ -148,7 +168,7 @@ Shape shape_of_values(const Objective& function, const std::vector<double>& unit
   std::vector<double> lengths(n);
   for (std::size_t k = 0; k < n; ++k) {
     lengths[k] = rise_length(function, unit, k, value);
-    auto axis = axis_shape(function, unit, k, value, lengths[k]);
+    auto axis = axis_shape_beyond_peaks(function, unit, k, value, lengths[k]);
     // What a smooth function leaves shrinks fast with the length, and the shorter is more exact;
     // roughness stays, and needs the longer.
     for (int round = 0; round < 4 && lengths[k] > 1e-7; ++round) {
