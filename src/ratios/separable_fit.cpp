@@ -429,15 +429,29 @@ class Newton {
     solver_.compute(matrix);
   }
 
+  /// The diagonal of the inverse, (LLᵀ)⁻¹: squares of the columns of L⁻¹, which are zero above
+  /// the diagonal.
+  Eigen::VectorXd variances() const {
+    constexpr Index columns = 64;
+    const auto n = static_cast<Index>(size_);
+    const Eigen::MatrixXd& factor = solver_.matrixLLT();
+    Eigen::VectorXd out(n);
+    for (Index begin = 0; begin < n; begin += columns) {
+      const Index rows = n - begin, count = std::min(columns, rows);
+      Eigen::MatrixXd inverse = Eigen::MatrixXd::Identity(rows, count);
+      factor.bottomRightCorner(rows, rows).triangularView<Eigen::Lower>().solveInPlace(inverse);
+      out.segment(begin, count) = inverse.colwise().squaredNorm();
+    }
+    return out;
+  }
+
   /// Coefficients of each group that the events determine: Σ 1 − precision · variance.
   std::vector<double> determined() const {
-    const auto n = static_cast<Index>(size_);
-    const Eigen::MatrixXd inverse = solver_.solve(Eigen::MatrixXd::Identity(n, n));
+    const Eigen::VectorXd variance = variances();
     std::vector<double> out(groups(), 0.0);
-    for (std::size_t i = 0; i < size_; ++i) {
-      const auto at = static_cast<Index>(i);
-      out[group(i)] += std::clamp(1.0 - precision_[group(i)] * inverse(at, at), 0.0, 1.0);
-    }
+    for (std::size_t i = 0; i < size_; ++i)
+      out[group(i)] +=
+          std::clamp(1.0 - precision_[group(i)] * variance[static_cast<Index>(i)], 0.0, 1.0);
     return out;
   }
   double effective() const { return sum(determined()); }
