@@ -747,4 +747,8 @@ Study parse_study(const std::string& text, const std::string& name, const std::s
   return StudyReader(parse_settings(text, name), folder, name).read();
 }
 
+Study make_study(SettingValue::Table settings, const std::string& name, const std::string& folder) {
+  return StudyReader(Settings(std::move(settings), name), folder, name).read();
+}
+
 }  // namespace neyman

@@ -95,6 +95,8 @@ struct Study {
 Study read_study(const std::string& path);
 /// The same from a text; `folder` is where relative file names start.
 Study parse_study(const std::string& text, const std::string& name, const std::string& folder);
+/// The same from settings that a program made, for example from a Python dict; problems name `name`.
+Study make_study(SettingValue::Table settings, const std::string& name, const std::string& folder);
 
 /// Gives a study another seed, everywhere it is used.
 void reseed(Study& study, std::uint64_t seed);

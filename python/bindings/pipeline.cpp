@@ -1,0 +1,135 @@
+#include "neyman/pipeline/pipeline.hpp"
+
+#include <pybind11/stl.h>
+
+#include <filesystem>
+
+#include "arrays.hpp"
+#include "neyman/pipeline/model.hpp"
+#include "neyman/pipeline/study.hpp"
+#include "neyman/reports/results_json.hpp"
+#include "neyman/reports/study_report.hpp"
+#include "neyman/reports/summary.hpp"
+#include "neyman/simulators/command.hpp"
+#include "ratios.hpp"
+#include "settings.hpp"
+#include "simulators.hpp"
+#include "stored.hpp"
+#include "work.hpp"
+
+namespace neyman::python {
+
+namespace {
+
+/// What a run gave; without a model where that is in the run's folder alone, or cannot be kept.
+struct AnyRun {
+  Results results;
+  std::shared_ptr<const Model> model;
+  bool finished = true;
+};
+
+AnyRun run_study(const Study& study, const std::string& folder, const py::dict& given) {
+  AnyRun out;
+  if (folder.empty()) {
+    auto done = long_work([&] { return run(study); });
+    out.results = std::move(done.results);
+    if (done.model.ratio || done.model.parameterized)
+      out.model = std::make_shared<const Model>(std::move(done.model));
+    return out;
+  }
+  RunOptions options;
+  options.folder = folder;
+  if (given.contains("start")) options.from = given["start"].cast<std::string>();
+  if (given.contains("until")) options.until = given["until"].cast<std::string>();
+  if (given.contains("fresh")) options.fresh = given["fresh"].cast<bool>();
+  if (given.contains("figures")) options.figures = given["figures"].cast<bool>();
+  options.command = "neyman.run(…) in Python";
+  set_cache_folder(*study.simulator, folder + "/cache");
+  auto done = long_work([&] { return run(study, options); });
+  out.results = std::move(done.results);
+  out.finished = done.finished;
+  const auto file = std::filesystem::path(folder) / "model.h5";
+  if (out.finished && std::filesystem::exists(file))
+    out.model = std::make_shared<const Model>(load_model(file.string()));
+  return out;
+}
+
+AnyRatio ratio_of(const Model& model) {
+  RatioPtr ratio = model.ratio;
+  if (!ratio) ratio = model.parameterized;
+  return {std::move(ratio), model.parameters, model.feature_names};
+}
+
+}  // namespace
+
+void bind_pipeline(py::module_& module) {
+  py::class_<Study, std::shared_ptr<Study>>(module, "Study")
+      .def_static("read",
+                  [](const std::string& path) {
+                    return long_work([&] { return read_study(path); });
+                  })
+      .def_static("parse",
+                  [](const std::string& text, const std::string& name, const std::string& folder) {
+                    return long_work([&] { return parse_study(text, name, folder); });
+                  })
+      .def_static("make",
+                  [](py::handle settings, const std::string& folder) {
+                    auto table = to_settings(settings, "study");
+                    return long_work([&] { return make_study(std::move(table), "", folder); });
+                  })
+      .def_readonly("name", &Study::name)
+      .def_readonly("seed", &Study::seed)
+      .def_readonly("folder", &Study::folder)
+      .def_readonly("parameters", &Study::parameters)
+      .def_property_readonly("settings", [](const Study& self) { return to_dict(self.settings); })
+      .def_property_readonly(
+          "simulator",
+          [](const Study& self) { return Simulator{self.simulator, self.parameters}; })
+      .def("reseed", [](Study& self, std::uint64_t seed) { reseed(self, seed); });
+  module.def("stage_names", &stage_names);
+
+  py::class_<AnyRun, std::shared_ptr<AnyRun>>(module, "Run")
+      .def_readonly("finished", &AnyRun::finished)
+      .def_property_readonly("model",
+                             [](const AnyRun& self) {
+                               return std::const_pointer_cast<Model>(self.model);
+                             })
+      .def_property_readonly(
+          "data", [](py::object self) { return view_of(self.cast<const AnyRun&>().results.data, self); })
+      .def("json", [](const AnyRun& self) { return reports::results_json(self.results).text; })
+      .def("summary", [](const AnyRun& self) { return reports::summary(self.results, false); })
+      .def("report", [](const AnyRun& self) { return reports::study_report(self.results); })
+      .def("write",
+           [](const AnyRun& self, const std::string& folder, bool figures) {
+             auto results = self.results;
+             return long_work(
+                 [&] { return write_outputs(results, self.model.get(), folder, figures); });
+           });
+  module.def("run", &run_study);
+
+  py::class_<Model, std::shared_ptr<Model>>(module, "Model")
+      .def_static("load", &load_model)
+      .def("save", [](const Model& self, const std::string& path) { save_model(self, path); })
+      .def_readonly("name", &Model::name)
+      .def_readonly("parameters", &Model::parameters)
+      .def_readonly("feature_names", &Model::feature_names)
+      .def_readonly("component_names", &Model::component_names)
+      .def_readonly("classifier", &Model::classifier)
+      .def_readonly("calibration", &Model::calibration)
+      .def_property_readonly("ratio", &ratio_of)
+      .def("fit",
+           [](const Model& self, const Samples& data, const std::string& source) {
+             return AnyRun{long_work([&] { return fit_data(self, data, source); }), nullptr};
+           })
+      .def("_dump",
+           [](const Model& self) {
+             return file_bytes([&](const std::string& path) { save_model(self, path); });
+           })
+      .def_static("_load", [](const py::bytes& bytes) {
+        Model model;
+        with_file(bytes, [&](const std::string& path) { model = load_model(path); });
+        return model;
+      });
+}
+
+}  // namespace neyman::python

@@ -1,0 +1,274 @@
+#include "ratios.hpp"
+
+#include <pybind11/stl.h>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/progress.hpp"
+#include "neyman/core/random.hpp"
+#include "neyman/ratios/classifier_across.hpp"
+#include "neyman/ratios/classifier_ratio.hpp"
+#include "neyman/ratios/decomposed_ratio.hpp"
+#include "neyman/ratios/separable_ratio.hpp"
+#include "settings.hpp"
+#include "simulators.hpp"
+#include "stored.hpp"
+#include "work.hpp"
+
+namespace neyman::python {
+
+namespace {
+
+using ClassifierPtr = std::shared_ptr<Classifier>;
+using CalibratorPtr = std::shared_ptr<Calibrator>;
+
+/// The two points of a ratio between two samples, whose θ play no role.
+const std::vector<double> first_point = {0.0}, second_point = {1.0};
+
+template <class T>
+void take(const py::dict& given, const char* key, T& field) {
+  if (given.contains(key)) field = given[key].cast<T>();
+}
+
+Samples copied(const Events& events, const char* function,
+               const std::vector<std::string>& names = {}) {
+  Samples out;
+  out.x = copy_of(events.table.view);
+  out.feature_names = names.empty() ? default_feature_names(out.x.cols()) : names;
+  out.weights = events.weights;
+  out.check(function);
+  return out;
+}
+
+/// The kinds that a study has where it names none.
+ClassifierPtr or_default(ClassifierPtr classifier) {
+  return classifier ? std::move(classifier) : ClassifierPtr(make_classifier(Settings()));
+}
+CalibratorPtr or_default(CalibratorPtr calibrator) {
+  return calibrator ? std::move(calibrator) : CalibratorPtr(make_calibrator(Settings()));
+}
+
+RatioConfig ratio_config(ClassifierPtr classifier, CalibratorPtr calibrator,
+                         const py::dict& given) {
+  RatioConfig config;
+  config.classifier = or_default(std::move(classifier));
+  config.calibrator = or_default(std::move(calibrator));
+  take(given, "folds", config.folds);
+  take(given, "replicas", config.replicas);
+  take(given, "normalise", config.normalise);
+  take(given, "seed", config.seed);
+  return config;
+}
+
+AnyRatio two_samples(py::handle numerator, py::handle denominator, py::handle numerator_weights,
+                     py::handle denominator_weights, ClassifierPtr classifier,
+                     CalibratorPtr calibrator, const py::dict& given) {
+  const char* function = "ClassifierRatio";
+  const auto config = ratio_config(std::move(classifier), std::move(calibrator), given);
+  const auto top = as_events(numerator, numerator_weights, function, "numerator");
+  const auto bottom = as_events(denominator, denominator_weights, function, "denominator");
+  check_same_size(function, "a row of denominator", bottom.table.view.cols(),
+                  top.table.view.cols(), "as numerator has");
+  auto ratio = long_work([&] {
+    const FoldedSample first(copied(top, function), config, 0);
+    const FoldedSample second(copied(bottom, function), config, 1);
+    return std::make_shared<const ClassifierRatio>(first, second, first_point, second_point,
+                                                   config);
+  });
+  return {std::move(ratio), {}};
+}
+
+const Mixture& mixture_of(const Simulator& simulator, const char* function) {
+  const auto* mixture = dynamic_cast<const Mixture*>(simulator.distribution.get());
+  if (mixture == nullptr)
+    fail_argument(function, "simulator", simulator.distribution->kind(), "a mixture");
+  return *mixture;
+}
+
+AnyRatio decomposed(const Simulator& simulator, py::handle reference, std::size_t samples,
+                    ClassifierPtr classifier, CalibratorPtr calibrator, const py::dict& given) {
+  const char* function = "DecomposedRatio";
+  const auto& mixture = mixture_of(simulator, function);
+  const auto point = as_point(reference, simulator.parameters, function, "reference");
+  const auto config = ratio_config(std::move(classifier), std::move(calibrator), given);
+  for (const auto& component : mixture.components())
+    for (std::size_t p = 0; p < simulator.parameters.size(); ++p)
+      if (component->depends_on(p).value_or(false))
+        fail_argument(function, "a component", "a function of " + simulator.parameters[p].name,
+                      "the same at every θ: θ may enter through the weights alone");
+  auto ratio = long_work([&] {
+    std::vector<FoldedSample> parts;
+    const std::size_t count = mixture.components().size();
+    for (std::size_t c = 0; c < count; ++c) {
+      const std::size_t events = samples / count + (c < samples % count ? 1 : 0);
+      Samples part;
+      part.x = sample(*mixture.components()[c], point, events,
+                      derive_seed(config.seed, "component", c), "training");
+      part.feature_names = default_feature_names(mixture.dimension());
+      parts.emplace_back(std::move(part), config, c);
+    }
+    return std::make_shared<const DecomposedRatio>(
+        parts, MixtureWeights(mixture.weight_expressions(), count), point, config);
+  });
+  return {std::move(ratio), simulator.parameters, mixture.feature_names()};
+}
+
+ParameterizedClassifierRatio::Across across_of(const std::string& name) {
+  const std::vector<std::string> names = {"none", "on-demand", "interpolate", "smooth"};
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return static_cast<ParameterizedClassifierRatio::Across>(i);
+  throw ArgumentError("ParameterizedRatio: " +
+                      unknown_name(name, "a calibration across θ", names));
+}
+
+AnyRatio parameterized(const Simulator& simulator, const Design& design, ClassifierPtr classifier,
+                       py::handle reference, CalibratorPtr calibrator, const py::dict& given) {
+  ParameterizedClassifierRatio::Config config;
+  config.classifier = or_default(std::move(classifier));
+  config.calibrator = std::move(calibrator);
+  if (!reference.is_none()) {
+    config.denominator = ParameterizedClassifierRatio::Denominator::point;
+    config.reference =
+        as_point(reference, simulator.parameters, "ParameterizedRatio", "reference");
+  }
+  take(given, "samples", config.samples);
+  take(given, "folds", config.folds);
+  take(given, "fresh", config.fresh);
+  take(given, "calibration_events", config.calibration_events);
+  take(given, "nodes", config.nodes);
+  take(given, "seed", config.seed);
+  if (given.contains("across")) config.calibration = across_of(given["across"].cast<std::string>());
+  auto ratio = long_work([&] {
+    Progress progress("train", config.folds);
+    return std::make_shared<const ParameterizedClassifierRatio>(simulator.distribution, design,
+                                                                config, &progress);
+  });
+  return {std::move(ratio), simulator.parameters, simulator.distribution->feature_names()};
+}
+
+AnyRatio separable(const Samples& events, const Design& design, const py::dict& given) {
+  auto config = from_arguments(
+      "SeparableRatio", Settings(to_settings(given, "SeparableRatio")), [](Settings& all) {
+        auto read = SeparableRatio::Config::from(all);
+        all.skip("kind");
+        read.folds = static_cast<std::size_t>(
+            all.integer("folds", static_cast<std::int64_t>(read.folds), 2, 1000));
+        read.seed = static_cast<std::uint64_t>(all.integer("seed", 0));
+        return read;
+      });
+  auto ratio = long_work([&] {
+    Progress progress("train", 2 * config.folds);
+    return std::make_shared<const SeparableRatio>(events, design, config, &progress);
+  });
+  return {std::move(ratio), design.parameters(), events.feature_names};
+}
+
+py::array log_ratios(const AnyRatio& self, py::handle x, py::handle numerator,
+                     py::handle denominator) {
+  const auto table = as_table(x, "log_ratios", "x", self.feature_names);
+  const bool fixed = dynamic_cast<const ClassifierRatio*>(self.ratio.get()) != nullptr;
+  const auto top = fixed ? first_point
+                         : as_point(numerator, self.parameters, "log_ratios", "numerator");
+  const auto bottom = fixed ? second_point
+                            : as_point(denominator, self.parameters, "log_ratios", "denominator");
+  return to_array(
+      long_work([&] { return self.ratio->log_ratios(table.view, top, bottom).release(); }));
+}
+
+void save(const AnyRatio& self, Archive& archive) {
+  archive.set("kind", self.ratio->kind());
+  archive.set("feature_names", self.feature_names);
+  archive.set("parameters", self.parameters.names());
+  Matrix ranges(self.parameters.size(), 3);
+  for (std::size_t p = 0; p < self.parameters.size(); ++p) {
+    ranges(p, 0) = self.parameters[p].low;
+    ranges(p, 1) = self.parameters[p].high;
+    ranges(p, 2) = self.parameters[p].nuisance ? 1.0 : 0.0;
+  }
+  archive.set("ranges", ranges);
+  auto& content = archive.child("ratio");
+  if (const auto* two = dynamic_cast<const ClassifierRatio*>(self.ratio.get())) {
+    archive.set("kind", "two-samples");
+    two->save(content);
+  } else if (const auto* mixed = dynamic_cast<const DecomposedRatio*>(self.ratio.get())) {
+    mixed->save(content);
+  } else if (const auto* one = dynamic_cast<const ParameterizedRatio*>(self.ratio.get())) {
+    one->save(content);
+  } else {
+    fail_argument("save", "ratio", self.ratio->kind(), "a learned one");
+  }
+}
+
+AnyRatio loaded(const Archive& archive) {
+  const auto& kind = archive.text("kind");
+  const auto& names = archive.get<std::vector<std::string>>("parameters");
+  const auto& ranges = archive.get<Matrix>("ranges");
+  if (ranges.rows() != names.size() || (!names.empty() && ranges.cols() != 3))
+    throw FileError("ranges do not belong to the parameters");
+  std::vector<Parameter> parameters;
+  for (std::size_t p = 0; p < names.size(); ++p)
+    parameters.push_back({names[p], ranges(p, 0), ranges(p, 1), {}, ranges(p, 2) != 0.0});
+  AnyRatio out{nullptr, ParameterSpace(std::move(parameters)),
+               archive.get<std::vector<std::string>>("feature_names")};
+  const auto& content = archive.child("ratio");
+  if (kind == "two-samples")
+    out.ratio = std::make_shared<const ClassifierRatio>(content);
+  else if (kind == "decomposed")
+    out.ratio = std::make_shared<const DecomposedRatio>(content, out.parameters);
+  else if (kind == "separable")
+    out.ratio = std::make_shared<const SeparableRatio>(content, out.parameters);
+  else if (kind == "classifier")
+    out.ratio = std::make_shared<const ParameterizedClassifierRatio>(content, out.parameters);
+  else
+    throw FileError("has a ratio of kind '" + kind + "', which this version does not know");
+  return out;
+}
+
+}  // namespace
+
+Events as_events(py::handle value, py::handle weights, const char* function, const char* name,
+                 const std::vector<std::string>& columns) {
+  Events out;
+  if (py::isinstance<Samples>(value)) {
+    const auto& samples = value.cast<const Samples&>();
+    out.table = {py::reinterpret_borrow<py::object>(value), samples.x};
+    out.weights = samples.weights;
+  } else {
+    out.table = as_table(value, function, name, columns);
+  }
+  if (!weights.is_none()) out.weights = as_vector(weights, function, "weights").copy();
+  if (!out.weights.empty())
+    check_same_size(function, "weights", out.weights.size(), out.table.view.rows(),
+                    "one for each event");
+  return out;
+}
+
+void bind_ratios(py::module_& module) {
+  py::class_<AnyRatio, std::shared_ptr<AnyRatio>>(module, "Ratio")
+      .def_property_readonly("kind", [](const AnyRatio& self) { return self.ratio->kind(); })
+      .def_readonly("parameters", &AnyRatio::parameters)
+      .def_readonly("feature_names", &AnyRatio::feature_names)
+      .def("log_ratios", &log_ratios, py::arg("x"), py::arg("numerator") = py::none(),
+           py::arg("denominator") = py::none())
+      .def("count_outside",
+           [](const AnyRatio& self, py::handle x) {
+             const auto table = as_table(x, "count_outside", "x", self.feature_names);
+             return long_work([&] { return self.ratio->count_outside(table.view); });
+           })
+      .def("_dump",
+           [](const AnyRatio& self) {
+             return dump("ratio", [&](Archive& archive) { save(self, archive); });
+           })
+      .def_static("_load",
+                  [](const py::bytes& bytes) { return load("ratio", bytes, loaded); });
+  module.def("exact_ratio", [](const Simulator& simulator) {
+    return AnyRatio{std::make_shared<const ExactRatio>(simulator.distribution),
+                    simulator.parameters, simulator.distribution->feature_names(),
+                    simulator.distribution};
+  });
+  module.def("two_sample_ratio", &two_samples);
+  module.def("decomposed_ratio", &decomposed);
+  module.def("parameterized_ratio", &parameterized);
+  module.def("separable_ratio", &separable);
+}
+
+}  // namespace neyman::python

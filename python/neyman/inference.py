@@ -1,0 +1,398 @@
+"""Likelihoods of data, and what follows from them: estimates, intervals, contours, tests, toys."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neyman import _core
+from neyman.core import Parameters, Theta, check_count, given
+from neyman.errors import ArgumentError
+from neyman.ratios import Events, Ratio, _core_of
+from neyman.results import Shown
+from neyman.simulators import Distribution
+
+__all__ = ["CompositeTest", "Contour", "CoveragePoint", "Fit", "Interval", "Likelihood", "Scan",
+           "SimpleTest", "Surface", "Toys", "coverage", "simple_test", "toys"]
+
+Floats = npt.NDArray[np.float64]
+Constraints = Mapping[str, Mapping[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Fit(Shown):
+    """The maximum-likelihood estimate θ̂ and how it was found."""
+
+    status: str  #: "converged", "at bound", "failed"
+    theta: dict[str, float]  #: θ̂
+    error: dict[str, float]  #: standard deviations, statistical and from finite simulation together
+    statistical_error: dict[str, float]
+    simulation_error: dict[str, float]
+    log_likelihood: float  #: ℓ(θ̂), relative to the reference
+    covariance: Floats  #: statistical
+    simulation_covariance: Floats  #: what finite simulation adds
+    evaluations: int
+    message: str  #: why it failed, or at which edge it ended
+    _core: Any = dataclasses.field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return bool(self._core.ok)
+
+    @property
+    def point(self) -> Floats:
+        """θ̂ as an array."""
+        return np.array(self._core.point)
+
+    @classmethod
+    def _of(cls, core: _core.Fit, names: Sequence[str]) -> Fit:
+        total, statistical, simulation = core.errors()
+
+        def by_name(values: Floats) -> dict[str, float]:
+            return dict(zip(names, map(float, values)))
+
+        return cls(core.status, by_name(core.point), by_name(total), by_name(statistical),
+                   by_name(simulation), core.log_likelihood, np.array(core.covariance),
+                   np.array(core.simulation_covariance), core.evaluations, core.message, core)
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Interval(Shown):
+    """A confidence interval of one parameter, the others profiled."""
+
+    parameter: str
+    level: float
+    low: float
+    high: float
+    low_at_bound: bool  #: ends at the parameter's range
+    high_at_bound: bool
+    ok: bool  #: False where an end is not to be trusted; the message says why
+    message: str
+
+    def __iter__(self) -> Any:
+        return iter((self.low, self.high))
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Scan(Shown):
+    """−2 log Λ along one parameter, the others profiled."""
+
+    parameter: str
+    values: Floats
+    statistic: Floats
+    failed: int  #: profile fits that did not converge: their statistic is an upper bound
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Surface(Shown):
+    """−2 log Λ over two parameters, the others profiled."""
+
+    first: str
+    second: str
+    x: Floats  #: values of the first
+    y: Floats  #: values of the second
+    statistic: Floats  #: a row for each y, a column for each x
+    failed: int
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Contour(Shown):
+    """The lines on which −2 log Λ of two parameters has one value."""
+
+    first: str
+    second: str
+    level: float
+    threshold: float
+    lines: list[Floats]  #: vertices × 2 each; closed lines end where they begin
+    touches_bound: bool
+    failed: int
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class CompositeTest(Shown):
+    """The generalised likelihood ratio test of a composite hypothesis."""
+
+    statistic: float  #: −2 log Λ
+    degrees: float
+    p_value: float  #: asymptotic
+    simulated_p_value: float | None  #: (1 + k) / (1 + n) from simulated data
+    ok: bool
+    failed: int  #: datasets whose fit failed
+    best: Fit
+    null_fit: Fit
+    null_statistics: Floats = dataclasses.field(repr=False)
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class SimpleTest(Shown):
+    """Neyman and Pearson's test of one point against another."""
+
+    statistic: float  #: Σ log r(x; null, alternative); small speaks against the null
+    p_value: float
+    power: float
+    null_statistics: Floats
+    alternative_statistics: Floats
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Toys(Shown):
+    """Many datasets simulated at one θ, each fitted."""
+
+    theta: dict[str, float]
+    means: dict[str, float]  #: of the estimates
+    spreads: dict[str, float]
+    levels: list[float]
+    coverage: Floats  #: share of datasets with θ inside, by level
+    profile_coverage: dict[str, Floats]  #: the same of each parameter of interest by itself
+    wilks_p_value: float  #: of −2 log Λ against χ²
+    failed: int
+    estimates: Floats  #: datasets × parameters
+    statistic: Floats  #: −2 log Λ(θ) of each
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class CoveragePoint(Shown):
+    """How often regions hold the θ that the data come from."""
+
+    theta: dict[str, float]
+    levels: list[float]
+    coverage: Floats  #: with χ² thresholds
+    error: Floats  #: binomial
+    critical: list[tuple[float, float, float]]  #: (level, χ² threshold, simulated threshold)
+    coverage_critical: Floats  #: with simulated thresholds
+    failed: int
+
+
+class Likelihood:
+    """The log-likelihood of data relative to a reference, ℓ(θ) = Σ_i w_i log r(x_i; θ, θ1), with
+    constraints of auxiliary measurements where there are any.
+
+    A plain function of θ: −infinity outside of the ranges, so that emcee can sample it; `negative`
+    is what SciPy and iminuit minimise.
+
+    >>> import neyman
+    >>> p = neyman.Normal("mu", 1, parameters={"mu": (-3, 3)})
+    >>> x = p.sample(1000, 0.5, seed=1)
+    >>> likelihood = neyman.Likelihood(neyman.ExactRatio(p), x)
+    >>> best = likelihood.fit()
+    >>> bool(abs(best.theta["mu"] - x.mean()) < 1e-3), round(best.error["mu"], 4)
+    (True, 0.0316)
+    >>> low, high = likelihood.interval("mu", level=0.683)
+    >>> likelihood(10.0)
+    -inf
+    """
+
+    def __init__(self, ratio: Ratio, x: Events, *, weights: npt.ArrayLike | None = None,
+                 constraints: Constraints | None = None) -> None:
+        self.ratio = ratio
+        self._made_from = (x, weights, constraints)
+        self._core = _core.Likelihood(ratio._core, _core_of(x), weights, constraints)
+        self._best: Fit | None = None
+
+    @property
+    def parameters(self) -> Parameters:
+        return Parameters._of(self._core.parameters)
+
+    @property
+    def events(self) -> int:
+        return self._core.events
+
+    @property
+    def differentiable(self) -> bool:
+        return self._core.differentiable
+
+    @property
+    def negative(self) -> NegativeLikelihood:
+        """−ℓ, to be minimised by other programs."""
+        return NegativeLikelihood(self._core)
+
+    def __call__(self, theta: Theta) -> float:
+        """ℓ(θ)."""
+        return self._core(theta)
+
+    def gradient(self, theta: Theta) -> Floats:
+        """∂ℓ/∂θ."""
+        return self._core.value_and_gradient(theta)[1]
+
+    def fit(self, *, start: Theta = None, fixed: Mapping[str, float] | None = None,
+            starts: int | None = None, tolerance: float | None = None,
+            gradient: bool | None = None) -> Fit:
+        """Maximises ℓ within the ranges. A fit that fails says so in `status` and `message`."""
+        options = given(tolerance=tolerance, gradient=gradient)
+        if starts is not None:
+            options["starts"] = check_count("fit", "starts", starts)
+        core = self._core.fit(start, _numbers("fit", "fixed", fixed), options)
+        return Fit._of(core, self.parameters.names)
+
+    def _fitted(self, best: Fit | None) -> _core.Fit:
+        if best is not None:
+            core: _core.Fit = best._core
+            return core
+        if self._best is None:
+            self._best = self.fit()
+        found: _core.Fit = self._best._core
+        return found
+
+    def interval(self, parameter: str, *, level: float | None = None, best: Fit | None = None,
+                 include_simulation: bool = True, threshold: float | None = None) -> Interval:
+        """The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level (or a
+        threshold of one's own), the others profiled. `include_simulation` widens it by what finite
+        simulation adds. `best`: a fit that is there already."""
+        found = self._core.interval(self._fitted(best), parameter, level, include_simulation,
+                                    threshold)
+        return Interval(parameter, **found)
+
+    def scan(self, parameter: str, *, low: float | None = None, high: float | None = None,
+             points: int | None = None, best: Fit | None = None) -> Scan:
+        """−2 log Λ along a parameter, by default over its range."""
+        count = None if points is None else check_count("scan", "points", points, 1)
+        found = self._core.scan(self._fitted(best), parameter, low, high, count)
+        return Scan(parameter, **found)
+
+    def surface(self, first: str, second: str, x: npt.ArrayLike, y: npt.ArrayLike, *,
+                best: Fit | None = None) -> Surface:
+        """−2 log Λ on the grid x × y of two parameters."""
+        return Surface(first, second,
+                       **self._core.surface(self._fitted(best), first, second, x, y))
+
+    def contours(self, first: str, second: str, *, levels: Sequence[float] | None = None,
+                 thresholds: Sequence[float] | None = None, cells: int | None = None,
+                 best: Fit | None = None) -> list[Contour]:
+        """The contours of two parameters, one for each level."""
+        options = given(levels=None if levels is None else list(levels),
+                        thresholds=None if thresholds is None else list(thresholds), cells=cells)
+        found = self._core.contours(self._fitted(best), first, second, options)
+        return [Contour(first, second, **entry) for entry in found]
+
+    def test_statistic(self, theta: Theta, *, best: Fit | None = None) -> float:
+        """−2 log Λ(θ) = 2 (ℓ(θ̂) − ℓ(θ)), never negative."""
+        return self._core.test_statistic(self._fitted(best), theta)
+
+    def profile_statistic(self, fixed: Mapping[str, float], *, best: Fit | None = None) -> float:
+        """−2 log Λ with some parameters fixed and the others profiled."""
+        return self._core.profile_statistic(self._fitted(best),
+                                            _numbers("profile_statistic", "fixed", fixed))
+
+    def test(self, *, fixed: Mapping[str, float] | None = None,
+             ranges: Mapping[str, tuple[float, float]] | None = None, datasets: int | None = None,
+             simulator: Distribution | None = None, seed: int | None = None,
+             starts: int | None = None) -> CompositeTest:
+        """Tests the hypothesis that parameters have these values, or lie in these ranges. With a
+        simulator and `datasets`, the p-value is found from simulated data too."""
+        options = {name: check_count("test", name, value) for name, value in
+                   given(datasets=datasets, seed=seed, starts=starts).items()}
+        found = self._core.composite_test(_numbers("test", "fixed", fixed), dict(ranges or {}),
+                                          options,
+                                          None if simulator is None else simulator._simulator())
+        names = self.parameters.names
+        for name in ("best", "null_fit"):
+            found[name] = Fit._of(found[name], names)
+        return CompositeTest(**found)
+
+    def __getstate__(self) -> Any:
+        return (self.ratio, *self._made_from)
+
+    def __setstate__(self, state: Any) -> None:
+        ratio, x, weights, constraints = state
+        Likelihood.__init__(self, ratio, x, weights=weights, constraints=constraints)
+
+    def __repr__(self) -> str:
+        return f"Likelihood({self.events} events, {', '.join(self.parameters.names)})"
+
+
+class NegativeLikelihood:
+    """−ℓ(θ) with its gradient `grad`, as minimisers take it; `errordef` tells iminuit that a rise by
+    ½ is one standard deviation."""
+
+    errordef = 0.5
+
+    def __init__(self, core: _core.Likelihood) -> None:
+        self._core = core
+
+    def __call__(self, theta: Theta) -> float:
+        return -self._core(theta)
+
+    def grad(self, theta: Theta) -> Floats:
+        return -self._core.value_and_gradient(theta)[1]
+
+
+def _numbers(function: str, name: str, values: Mapping[str, float] | None) -> dict[str, float]:
+    try:
+        return {key: float(value) for key, value in (values or {}).items()}
+    except (AttributeError, TypeError, ValueError):
+        raise ArgumentError(f"{function}: {name} is {values!r}, but must be a mapping of names to "
+                            "numbers") from None
+
+
+def _by_name(names: Sequence[str], values: Floats) -> dict[str, float]:
+    return dict(zip(names, map(float, values)))
+
+
+def toys(simulator: Distribution, ratio: Ratio, theta: Theta, *, datasets: int | None = None,
+         events: int | None = None, levels: Sequence[float] | None = None,
+         interest: Sequence[str] | None = None, constraints: Constraints | None = None,
+         seed: int | None = None, starts: int | None = None) -> Toys:
+    """Simulates datasets at θ, fits each, and counts how often θ is inside: what the method does in
+    repetition.
+
+    >>> import neyman
+    >>> p = neyman.Normal("mu", 1, parameters={"mu": (-3, 3)})
+    >>> found = neyman.toys(p, neyman.ExactRatio(p), 0.5, datasets=50, events=100, seed=1)
+    >>> found.failed, bool(abs(found.spreads["mu"] - 0.1) < 0.05)
+    (0, True)
+    """
+    counts = {name: check_count("toys", name, value) for name, value in
+              given(datasets=datasets, events=events, seed=seed, starts=starts).items()}
+    options = {**counts, **given(levels=None if levels is None else list(levels),
+                                 interest=None if interest is None else list(interest))}
+    found = _core.toys(simulator._simulator(), ratio._core, theta, options, constraints)
+    names = ratio.parameters.names
+    for name in ("theta", "means", "spreads"):
+        found[name] = _by_name(names, found[name])
+    return Toys(**found)
+
+
+def coverage(simulator: Distribution, ratio: Ratio, points: npt.ArrayLike, *, events: int,
+             datasets: int | None = None, critical_datasets: int | None = None,
+             levels: Sequence[float] | None = None, constraints: Constraints | None = None,
+             seed: int | None = None) -> list[CoveragePoint]:
+    """How often the regions of a level hold the θ that the data come from, at each row of `points`.
+
+    >>> import neyman
+    >>> p = neyman.Normal("mu", 1, parameters={"mu": (-3, 3)})
+    >>> found = neyman.coverage(p, neyman.ExactRatio(p), [[0.0], [1.0]], events=50, datasets=40)
+    >>> [point.theta for point in found]
+    [{'mu': 0.0}, {'mu': 1.0}]
+    """
+    counts = {name: check_count("coverage", name, value) for name, value in
+              given(datasets=datasets, critical_datasets=critical_datasets, seed=seed).items()}
+    options = {**counts, **given(levels=None if levels is None else list(levels))}
+    found = _core.coverage(simulator._simulator(), ratio._core, points,
+                           check_count("coverage", "events", events, 1), options, constraints)
+    names = ratio.parameters.names
+    for entry in found:
+        entry["theta"] = _by_name(names, entry["theta"])
+    return [CoveragePoint(**entry) for entry in found]
+
+
+def simple_test(simulator: Distribution, ratio: Ratio, x: Events, *, null: Theta,
+                alternative: Theta, datasets: int | None = None, size: float | None = None,
+                seed: int | None = None) -> SimpleTest:
+    """Neyman and Pearson's test of θ = null against θ = alternative, with datasets of the same size
+    as the data simulated under both.
+
+    >>> import neyman
+    >>> p = neyman.Normal("mu", 1, parameters={"mu": (-3, 3)})
+    >>> found = neyman.simple_test(p, neyman.ExactRatio(p), p.sample(50, 1, seed=1), null=0,
+    ...                            alternative=1, datasets=200)
+    >>> found.p_value < 0.01
+    True
+    """
+    counts = {name: check_count("simple_test", name, value)
+              for name, value in given(datasets=datasets, seed=seed).items()}
+    return SimpleTest(**_core.simple_test(simulator._simulator(), ratio._core, _core_of(x), null,
+                                          alternative, {**counts, **given(size=size)}))

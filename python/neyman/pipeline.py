@@ -1,0 +1,261 @@
+"""Whole studies: from a TOML file or a dict to results."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Union
+
+import numpy as np
+
+from neyman import _core
+from neyman.core import Parameters, check_count, given
+from neyman.data import Samples
+from neyman.errors import ArgumentError
+from neyman.inference import Likelihood
+from neyman.ratios import Ratio, _of_core
+
+__all__ = ["Model", "Record", "Result", "Study", "load_model", "run", "stage_names"]
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Record(Mapping[str, Any]):
+    """A part of results.json: its entries are attributes too; lists of numbers are arrays."""
+
+    def __init__(self, entries: dict[str, Any]) -> None:
+        self._entries = entries
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in results.json."""
+        return self._entries
+
+    def __getitem__(self, key: str) -> Any:
+        return _wrapped(self._entries[key])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no '{name}' among the results; there are "
+                                 + ", ".join(self._entries)) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._entries]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._entries)})"
+
+    def _repr_html_(self) -> str:
+        return _table(self._entries)
+
+
+def _wrapped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Record(value)
+    if isinstance(value, list):
+        if value and all(isinstance(entry, (int, float)) for entry in value):
+            return np.array(value, dtype=np.float64)
+        return [_wrapped(entry) for entry in value]
+    return value
+
+
+def _table(entries: Mapping[str, Any]) -> str:
+    rows = []
+    for key, value in entries.items():
+        text = (_table(value) if isinstance(value, dict)
+                else f"{len(value)} entries" if isinstance(value, list) and len(value) > 6
+                else html.escape(f"{value:.6g}" if isinstance(value, float) else str(value)))
+        rows.append(f"<tr><th style='text-align:left'>{html.escape(str(key))}</th>"
+                    f"<td style='text-align:left'>{text}</td></tr>")
+    return f"<table>{''.join(rows)}</table>"
+
+
+class Model:
+    """A trained and calibrated ratio with what is needed to use it on new data."""
+
+    def __init__(self, core: _core.Model) -> None:
+        self._core = core
+
+    @property
+    def name(self) -> str:
+        return self._core.name
+
+    @property
+    def parameters(self) -> Parameters:
+        return Parameters._of(self._core.parameters)
+
+    @property
+    def feature_names(self) -> list[str]:
+        return self._core.feature_names
+
+    @property
+    def ratio(self) -> Ratio:
+        return _of_core(self._core.ratio)
+
+    def likelihood(self, x: Any, **options: Any) -> Likelihood:
+        """The likelihood of data; options as of `neyman.Likelihood`."""
+        return Likelihood(self.ratio, x, **options)
+
+    def fit(self, data: Any, *, source: str = "an array") -> Result:
+        """Fits new data; nothing is simulated or trained."""
+        events = data if isinstance(data, Samples) else Samples(
+            data, feature_names=None if _named(data) else self.feature_names)
+        return Result(self._core.fit(events._core, source))
+
+    def save(self, path: Path) -> None:
+        """Writes model.h5, which `neyman.load_model` and `neyman fit` read."""
+        self._core.save(os.fspath(path))
+
+    def __getstate__(self) -> Any:
+        return self._core._dump()
+
+    def __setstate__(self, state: Any) -> None:
+        self._core = _core.Model._load(state)
+
+    def __repr__(self) -> str:
+        return (f"Model({self.name}: {self._core.classifier}, "
+                f"{', '.join(self.parameters.names)})")
+
+
+def _named(data: Any) -> bool:
+    from neyman._arrays import column_names
+
+    return column_names(data) is not None
+
+
+def load_model(path: Path) -> Model:
+    """Reads a model.h5. Nothing in the file is executed."""
+    return Model(_core.Model.load(os.fspath(path)))
+
+
+class Result(Record):
+    """What a run found. Everything that results.json holds is an attribute:
+    `result.fit.parameters.gamma.estimate`; `to_dict()` is all of it."""
+
+    def __init__(self, core: _core.Run) -> None:
+        super().__init__(json.loads(core.json()))
+        self._run = core
+
+    @property
+    def finished(self) -> bool:
+        """False where the run stopped after the stage that was asked for."""
+        return self._run.finished
+
+    @property
+    def model(self) -> Model | None:
+        """What was trained; None where it cannot be used without its simulator."""
+        model = self._run.model
+        return None if model is None else Model(model)
+
+    def write(self, folder: Path, *, figures: bool = True) -> list[str]:
+        """Writes results.json, report.html, figures/ and model.h5; returns the paths."""
+        return self._run.write(os.fspath(folder), figures)
+
+    def __repr__(self) -> str:
+        return self._run.summary()
+
+    def _repr_html_(self) -> str:
+        fit = self.to_dict().get("fit", {})
+        rows = []
+        for name, entry in fit.get("parameters", {}).items():
+            intervals = "; ".join(
+                f"{float(level):.1%}: [{ends[0]:.4g}, {ends[1]:.4g}]"
+                for level, ends in entry.get("interval", {}).items() if ends[0] is not None)
+            rows.append(f"<tr><th>{html.escape(name)}</th><td>{entry['estimate']:.5g} ± "
+                        f"{entry['error'] or 0:.2g}</td><td>{intervals}</td></tr>")
+        study = self.to_dict()["study"]
+        return (f"<table><caption>{html.escape(str(study.get('name', 'study')))}: "
+                f"{html.escape(str(fit.get('status', '')))}</caption><tr><th></th><th>estimate</th>"
+                f"<th>intervals</th></tr>{''.join(rows)}</table>")
+
+
+class Study:
+    """A study, read and checked as a whole: from a TOML file, or from a dict of the same shape.
+
+    Problems are told all at once.
+
+    >>> import neyman
+    >>> neyman.Study({"parameters": {"mu": {"range": [0]}}, "simulator": {"kind": "normall"}})
+    Traceback (most recent call last):
+    ...
+    neyman.errors.StudyError: ...
+    """
+
+    def __init__(self, study: Path | Mapping[str, Any], *, folder: Path = ".",
+                 seed: int | None = None) -> None:
+        if isinstance(study, Mapping):
+            self._core = _core.Study.make(study, os.fspath(folder))
+        else:
+            self._core = _core.Study.read(os.fspath(study))
+        if seed is not None:
+            self._core.reseed(check_count("Study", "seed", seed))
+
+    @property
+    def name(self) -> str:
+        return self._core.name
+
+    @property
+    def seed(self) -> int:
+        return self._core.seed
+
+    @property
+    def parameters(self) -> Parameters:
+        return Parameters._of(self._core.parameters)
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._core.settings
+
+    def __repr__(self) -> str:
+        return f"Study({self.name}: {', '.join(self.parameters.names)})"
+
+
+def stage_names() -> list[str]:
+    """The stages of a run in their order."""
+    return _core.stage_names()
+
+
+def run(study: Study | Path | Mapping[str, Any], *, out: Path | None = None,
+        seed: int | None = None, start: str | None = None, until: str | None = None,
+        fresh: bool | None = None, figures: bool | None = None) -> Result:
+    """Runs a study: simulate, train, calibrate, fit, test, check.
+
+    With `out`, everything is kept in that folder as the command line does: a run that was stopped
+    goes on where it was, and what has not changed is not done again; `start` and `until` name stages
+    (see `stage_names`), `fresh` forgets all. Without, nothing is written.
+
+    >>> import neyman
+    >>> result = neyman.run({
+    ...     "study": {"name": "normal", "seed": 1},
+    ...     "parameters": {"mu": {"range": [-1, 1], "truth": 0.2}},
+    ...     "simulator": {"kind": "normal", "mean": "mu", "sigma": 1},
+    ...     "training": {"samples": 5000},
+    ...     "classifier": {"kind": "separable", "hidden": [], "degree": 2},
+    ...     "data": {"events": 500},
+    ... })
+    >>> result.fit.status
+    'converged'
+    >>> result.fit.parameters.mu.error < 0.1
+    True
+    """
+    if not isinstance(study, Study):
+        study = Study(study, seed=seed)
+    elif seed is not None:
+        study._core.reseed(check_count("run", "seed", seed))
+    options = given(start=start, until=until, fresh=fresh, figures=figures)
+    if out is None and options:
+        raise ArgumentError(f"run: {', '.join(options)} is given, but needs out, a folder")
+    folder = "" if out is None else os.fspath(out)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    return Result(_core.run(study._core, folder, options))

@@ -1,0 +1,222 @@
+"""Likelihood ratios r(x; θ0, θ1) = p(x|θ0) / p(x|θ1), numerator over denominator, exact or learned."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from neyman import _core
+from neyman.calibration import CalibratorLike
+from neyman.calibration import as_core as as_core_calibrator
+from neyman.classifiers import ClassifierLike
+from neyman.classifiers import as_core as as_core_classifier
+from neyman.core import Parameters, Theta, check_count, given
+from neyman.data import Samples
+from neyman.simulators import DesignLike, Distribution, as_design
+
+__all__ = ["ClassifierRatio", "DecomposedRatio", "ExactRatio", "ParameterizedRatio", "Ratio",
+           "SeparableRatio", "load_ratio"]
+
+Floats = npt.NDArray[np.float64]
+Events = Union[npt.ArrayLike, Samples]
+
+
+class Ratio:
+    """A likelihood ratio of one event: `log_ratios(x, numerator, denominator)` is log r of each row,
+    always finite."""
+
+    _core: _core.Ratio
+
+    @property
+    def kind(self) -> str:
+        return self._core.kind
+
+    @property
+    def parameters(self) -> Parameters:
+        return Parameters._of(self._core.parameters)
+
+    @property
+    def feature_names(self) -> list[str]:
+        return self._core.feature_names
+
+    def log_ratios(self, x: Events, numerator: Theta = None, denominator: Theta = None) -> Floats:
+        """log r(x; θ0, θ1) of each row of x."""
+        return self._core.log_ratios(_core_of(x), numerator, denominator)
+
+    def count_outside(self, x: Events) -> int:
+        """How many rows lie where the calibration has seen no event."""
+        return self._core.count_outside(_core_of(x))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a learned ratio to a file, which `neyman.load_ratio` reads."""
+        with open(path, "wb") as file:
+            file.write(self._core._dump())
+
+    def __getstate__(self) -> Any:
+        return self._core._dump()
+
+    def __setstate__(self, state: Any) -> None:
+        self._core = _core.Ratio._load(state)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.parameters.names)})"
+
+
+class ExactRatio(Ratio):
+    """The exact ratio of a distribution that knows its density.
+
+    >>> import neyman
+    >>> ratio = neyman.ExactRatio(neyman.Normal("mu", 1, parameters={"mu": (-3, 3)}))
+    >>> ratio.log_ratios([0.0, 1.0], numerator=1, denominator=0)    # x − ½
+    array([-0.5,  0.5])
+    """
+
+    def __init__(self, simulator: Distribution) -> None:
+        self._simulator = simulator
+        self._core = _core.exact_ratio(simulator._simulator())
+
+    def __getstate__(self) -> Any:
+        return self._simulator
+
+    def __setstate__(self, state: Any) -> None:
+        ExactRatio.__init__(self, state)
+
+
+class ClassifierRatio(Ratio):
+    """A learned ratio between two samples: K classifiers, each trained on all folds but its own and
+    calibrated on its own, log r̂(x) = 1/K Σ_k log r̂_k(z_k(x)).
+
+    >>> import neyman
+    >>> x0, x1 = neyman.Normal(0, 1).sample(5000, seed=1), neyman.Normal(1, 1).sample(5000, seed=2)
+    >>> ratio = neyman.ClassifierRatio(x0, x1, classifier="logistic", folds=2, seed=3)
+    >>> bool(abs(ratio.log_ratios([1.0])[0] + 0.5) < 0.1)            # ½ − x
+    True
+    """
+
+    def __init__(self, numerator: Events, denominator: Events, *,
+                 classifier: ClassifierLike = None, calibrator: CalibratorLike = None,
+                 numerator_weights: npt.ArrayLike | None = None,
+                 denominator_weights: npt.ArrayLike | None = None, folds: int | None = None,
+                 replicas: int | None = None, normalise: bool | None = None,
+                 seed: int | None = None) -> None:
+        options = _options("ClassifierRatio", folds=folds, replicas=replicas, seed=seed)
+        self._core = _core.two_sample_ratio(
+            _core_of(numerator), _core_of(denominator), numerator_weights, denominator_weights,
+            as_core_classifier(classifier), as_core_calibrator(calibrator),
+            {**options, **given(normalise=normalise)})
+
+    def log_ratios(self, x: Events, numerator: Theta = None, denominator: Theta = None) -> Floats:
+        """log r(x) of each row of x: numerator over denominator as they were given."""
+        return self._core.log_ratios(_core_of(x))
+
+
+class DecomposedRatio(Ratio):
+    """The ratio of two mixtures from calibrated ratios between pairs of their components,
+    r(x; θ0, θ1) = Σ_c [ Σ_c' w_c'(θ1)/w_c(θ0) · p_c'(x)/p_c(x) ]⁻¹, where θ enters through the weights
+    alone. `samples` events are simulated in all.
+
+    >>> import neyman
+    >>> p = neyman.Mixture([neyman.Normal(0, 1), neyman.Normal(2, 1)], ["1 - gamma"],
+    ...                    parameters={"gamma": (0, 1)})
+    >>> ratio = neyman.DecomposedRatio(p, reference=0.5, samples=4000, classifier="logistic",
+    ...                                folds=2, replicas=0, seed=1)
+    >>> exact = neyman.ExactRatio(p).log_ratios([0.0, 2.0], 0.1, 0.5)
+    >>> bool(abs(ratio.log_ratios([0.0, 2.0], 0.1, 0.5) - exact).max() < 0.1)
+    True
+    """
+
+    def __init__(self, simulator: Distribution, reference: Theta, *, samples: int,
+                 classifier: ClassifierLike = None, calibrator: CalibratorLike = None,
+                 folds: int | None = None, replicas: int | None = None,
+                 normalise: bool | None = None, seed: int | None = None) -> None:
+        options = _options("DecomposedRatio", folds=folds, replicas=replicas, seed=seed)
+        self._core = _core.decomposed_ratio(
+            simulator._simulator(), reference, check_count("DecomposedRatio", "samples", samples, 1),
+            as_core_classifier(classifier), as_core_calibrator(calibrator),
+            {**options, **given(normalise=normalise)})
+
+
+class ParameterizedRatio(Ratio):
+    """One model for all θ from any classifier with θ among its inputs: z(x; θ) tells events of
+    p(x|θ), θ from the design, from those of the denominator: events whose θ is not told, or, with a
+    `reference`, those of p(x|θ1). log r = −z, calibrated across θ ("smooth", "interpolate",
+    "on-demand", "none").
+
+    >>> import neyman
+    >>> p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
+    >>> ratio = neyman.ParameterizedRatio(p, "uniform", samples=20000, seed=1,
+    ...                                   classifier=neyman.Mlp(hidden=[16], epochs=5))
+    >>> bool(abs(ratio.log_ratios([1.0], 0.5, 0.0)[0] - 0.375) < 0.15)     # μ x − μ²/2
+    True
+    """
+
+    def __init__(self, simulator: Distribution, design: DesignLike = "uniform", *,
+                 classifier: ClassifierLike = None, reference: Theta = None,
+                 samples: int | None = None, folds: int | None = None, fresh: bool | None = None,
+                 across: str | None = None, calibrator: CalibratorLike = None,
+                 calibration_events: int | None = None, nodes: Sequence[int] | None = None,
+                 seed: int | None = None) -> None:
+        options = _options("ParameterizedRatio", samples=samples, folds=folds, seed=seed,
+                           calibration_events=calibration_events)
+        options.update(given(fresh=fresh, across=across,
+                             nodes=None if nodes is None else list(nodes)))
+        self._core = _core.parameterized_ratio(
+            simulator._simulator(), as_design(design, simulator.parameters)._core,
+            as_core_classifier(classifier), reference, as_core_calibrator(calibrator), options)
+
+
+class SeparableRatio(Ratio):
+    """log r(x; θ, θ1) = h(x, θ) − c(θ) − h(x, θ1) + c(θ1), h = Σ_k f_k(x) P_k(θ), with polynomials P_k
+    in θ: once f is summed over the data, the likelihood at any θ costs no pass over the events.
+
+    Trained on events with θ (see `neyman.simulate`) from the design.
+
+    >>> import neyman
+    >>> p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
+    >>> events = neyman.simulate(p, 5000, design="sobol", seed=1)
+    >>> ratio = neyman.SeparableRatio(events, "sobol", p.parameters, hidden=[], degree=2, seed=1)
+    >>> bool(abs(ratio.log_ratios([1.0], 0.5, 0.0)[0] - 0.375) < 0.1)      # μ x − μ²/2
+    True
+    """
+
+    def __init__(self, events: Samples, design: DesignLike, parameters: Any = None, *,
+                 hidden: Sequence[int] | None = None, degree: int | None = None,
+                 nodes: int | None = None, folds: int | None = None, epochs: int | None = None,
+                 batch_size: int | None = None, learning_rate: float | None = None,
+                 normalise: bool | None = None, seed: int | None = None) -> None:
+        where = as_design(design, Parameters() if parameters is None else parameters)
+        self._core = _core.separable_ratio(
+            events._core, where._core,
+            given(hidden=hidden, degree=degree, nodes=nodes, folds=folds, epochs=epochs,
+                  batch_size=batch_size, learning_rate=learning_rate, normalise=normalise,
+                  seed=seed))
+
+
+_classes: dict[str, type[Ratio]] = {"two-samples": ClassifierRatio, "decomposed": DecomposedRatio,
+                                    "separable": SeparableRatio, "exact": Ratio,
+                                    "classifier": ParameterizedRatio}
+
+
+def _options(function: str, **counts: int | None) -> dict[str, Any]:
+    return {name: check_count(function, name, value) for name, value in given(**counts).items()}
+
+
+def _core_of(events: Events) -> Any:
+    return events._core if isinstance(events, Samples) else events
+
+
+def load_ratio(path: str | os.PathLike[str]) -> Ratio:
+    """Reads what `Ratio.save` wrote. Nothing in the file is executed."""
+    with open(path, "rb") as file:
+        return _of_core(_core.Ratio._load(file.read()))
+
+
+def _of_core(core: _core.Ratio) -> Ratio:
+    kind = core.kind if core.kind != "classifier" or len(core.parameters) else "two-samples"
+    made: Ratio = Ratio.__new__(_classes[kind])
+    made._core = core
+    return made

@@ -1,0 +1,392 @@
+"""Distributions of x given θ, and events simulated from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from neyman import _core
+from neyman.core import Parameters, ParametersLike, Theta, as_parameters, check_count, given
+from neyman.data import Samples
+from neyman.errors import ArgumentError
+
+__all__ = ["Design", "Distribution", "DistributionFit", "Exponential", "GAndK", "Join",
+           "LinearTransform", "Mixture", "MultivariateNormal", "Normal", "Ricker", "Uniform",
+           "distribution", "distribution_kinds", "simulate"]
+
+Floats = npt.NDArray[np.float64]
+#: A number, or a formula of the parameters such as "0.5 - gamma/2".
+Expression = Union[float, str]
+
+
+class DistributionFit(NamedTuple):
+    """A maximum-likelihood fit of a distribution to events."""
+
+    theta: dict[str, float]  #: θ̂
+    log_likelihood: float  #: Σ wᵢ log p(xᵢ|θ̂)
+    converged: bool
+    evaluations: int
+    at_limit: list[str]  #: parameters that stand at an end of their range
+
+
+class Distribution:
+    """A distribution of x given θ: `sample`, and where its density is known `log_density` and `fit`,
+    in one dimension `cdf` and `quantile`.
+
+    Made by name with the keys of a study, or by the class of its kind. Wherever a number is asked
+    for, a text is a formula of the parameters.
+
+    >>> import neyman
+    >>> p = neyman.distribution("normal", mean="mu", sigma=2, parameters={"mu": (-5, 5)})
+    >>> x = p.sample(1000, {"mu": 1}, seed=7)
+    >>> x.shape
+    (1000, 1)
+    >>> p.log_density([1.0], 1.0)    # −log(σ √2π)
+    array([-1.61208571])
+    >>> "normal" in neyman.distribution_kinds()
+    True
+    """
+
+    _kind = ""
+    _names: tuple[str, ...] = ()  # of positional arguments
+
+    def __init__(self, *arguments: Any, parameters: ParametersLike = None, folder: str = ".",
+                 **settings: Any) -> None:
+        if len(arguments) > len(self._names):
+            raise TypeError(f"{type(self).__name__} takes at most {len(self._names)} positional "
+                            f"arguments ({len(arguments)} given)")
+        self._given = {"kind": self._kind, **dict(zip(self._names, arguments)), **settings}
+        self._folder = folder
+        self._made: _core.Simulator | None = None
+        self._parameters: Parameters | None = None
+        if parameters is not None:
+            self._parameters = as_parameters(parameters)
+        if parameters is not None or not _has_formula(self._given):
+            self._simulator()
+
+    def _settings(self) -> Mapping[str, Any]:
+        """As a part of a larger dict."""
+        return self._given
+
+    def _simulator(self) -> _core.Simulator:
+        """Made when it is first needed: a part of a mixture need not know the parameters."""
+        if self._made is None:
+            parameters = self._parameters or Parameters()
+            self._made = _core.Simulator(self._given, parameters._core, self._folder)
+        return self._made
+
+    @property
+    def kind(self) -> str:
+        return str(self._given["kind"])
+
+    @property
+    def parameters(self) -> Parameters:
+        return self._parameters or Parameters()
+
+    @property
+    def dimension(self) -> int:
+        return self._simulator().dimension
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Where the simulator names its features; else empty."""
+        return self._simulator().feature_names
+
+    @property
+    def has_density(self) -> bool:
+        return self._simulator().has_density
+
+    @property
+    def has_cdf(self) -> bool:
+        return self._simulator().has_cdf
+
+    def with_parameters(self, parameters: ParametersLike) -> Distribution:
+        """The same with other parameters, which its formulas name."""
+        made = Distribution.__new__(type(self))
+        Distribution.__init__(made, parameters=as_parameters(parameters), folder=self._folder,
+                              **self._given)
+        return made
+
+    def sample(self, n: int, theta: Theta = None, *, seed: int = 0,
+               purpose: str = "sample") -> Floats:
+        """n independent events at θ, n × dimension: the same bits for the same seed and purpose,
+        whatever the number of threads."""
+        return self._simulator().sample(check_count("sample", "n", n), theta,
+                                        check_count("sample", "seed", seed), purpose)
+
+    def log_density(self, x: npt.ArrayLike, theta: Theta = None) -> Floats:
+        """log p(x|θ) of each row; −infinity outside the support."""
+        return self._simulator().log_density(x, theta)
+
+    def cdf(self, x: npt.ArrayLike, theta: Theta = None) -> Floats:
+        """P(X ≤ x), of distributions in one dimension."""
+        return self._simulator().cdf(np.atleast_1d(x), theta)
+
+    def quantile(self, probability: npt.ArrayLike, theta: Theta = None) -> Floats:
+        """The smallest x with cdf(x) ≥ probability, of distributions in one dimension."""
+        return self._simulator().quantile(np.atleast_1d(probability), theta)
+
+    def fit(self, x: npt.ArrayLike, *, weights: npt.ArrayLike | None = None, start: Theta = None,
+            fixed: Sequence[str] = ()) -> DistributionFit:
+        """θ̂ = argmax Σ wᵢ log p(xᵢ|θ) within the ranges; those that are `fixed` stay at `start`.
+
+        >>> import neyman
+        >>> p = neyman.Normal("mu", "sigma", parameters={"mu": (-5, 5), "sigma": (0.1, 5)})
+        >>> found = p.fit([0.0, 2.0])
+        >>> {name: round(value, 3) for name, value in found.theta.items()}
+        {'mu': 1.0, 'sigma': 1.0}
+        """
+        names = self.parameters.names
+        found = self._simulator().fit(x, weights, start, list(fixed))
+        return DistributionFit(
+            dict(zip(names, map(float, found["point"]))), found["log_likelihood"],
+            found["converged"], found["evaluations"],
+            [name for name, at_limit in zip(names, found["at_limit"]) if at_limit])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in a study file."""
+        return _core._roundtrip(self._given)
+
+    def __reduce__(self) -> Any:
+        return _restore, (self._given, self._parameters, self._folder)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{key}={value!r}" for key, value in self._given.items()
+                           if key != "kind" and value is not None)
+        return f"{type(self).__name__}({inside})"
+
+
+def _has_formula(value: Any) -> bool:
+    """Whether a text stands somewhere that may name a parameter."""
+    if isinstance(value, Distribution):
+        value = value._given
+    if isinstance(value, Mapping):
+        return any(_has_formula(entry) for key, entry in value.items()
+                   if key not in ("kind", "name", "names"))
+    if isinstance(value, (list, tuple)):
+        return any(_has_formula(entry) for entry in value)
+    return isinstance(value, str)
+
+
+def _restore(settings: Mapping[str, Any], parameters: Parameters | None,
+             folder: str) -> Distribution:
+    return _make(settings, parameters, folder)
+
+
+def _make(settings: Mapping[str, Any], parameters: ParametersLike, folder: str) -> Distribution:
+    kind = settings.get("kind")
+    made = Distribution.__new__(_classes.get(str(kind), Distribution))
+    Distribution.__init__(made, parameters=parameters, folder=folder, **settings)
+    return made
+
+
+def distribution(kind: str | Mapping[str, Any], *, parameters: ParametersLike = None,
+                 folder: str = ".", **settings: Any) -> Distribution:
+    """A distribution of a kind (see `distribution_kinds`), or from a dict as a study has it.
+
+    >>> import neyman
+    >>> neyman.distribution({"kind": "exponential", "rate": 2}).quantile(0.5)   # log 2 / λ
+    array([0.34657359])
+    """
+    table = dict(kind) if isinstance(kind, Mapping) else {"kind": kind}
+    return _make({**table, **settings}, parameters, folder)
+
+
+def distribution_kinds() -> list[str]:
+    """Every kind that a distribution may have."""
+    return _core.distribution_kinds()
+
+
+class Normal(Distribution):
+    """p(x) = exp(−(x − μ)² / 2σ²) / (σ √2π).
+
+    >>> import neyman
+    >>> neyman.Normal(0, 1).cdf([0.0, 1.0])
+    array([0.5       , 0.84134475])
+    """
+
+    _kind = "normal"
+    _names = ("mean", "sigma")
+
+
+class MultivariateNormal(Distribution):
+    """p(x) = exp(−½ (x − μ)ᵀ Σ⁻¹ (x − μ)) / √((2π)^d det Σ).
+
+    >>> import neyman
+    >>> p = neyman.MultivariateNormal([0, 0], [[1, 0.5], [0.5, 1]])
+    >>> p.log_density([[0, 0]])
+    array([-1.69403603])
+    """
+
+    _kind = "multivariate-normal"
+    _names = ("mean", "covariance")
+
+
+class Exponential(Distribution):
+    """p(x) = λ exp(−λ (x − x₀)) for x ≥ x₀, with rate λ and location x₀.
+
+    >>> import neyman
+    >>> neyman.Exponential(2).log_density([0.0, 1.0])
+    array([ 0.69314718, -1.30685282])
+    """
+
+    _kind = "exponential"
+    _names = ("rate", "location")
+
+
+class Uniform(Distribution):
+    """p(x) = 1 / (b − a) for a ≤ x ≤ b.
+
+    >>> import neyman
+    >>> neyman.Uniform(0, 4).quantile([0.25])
+    array([1.])
+    """
+
+    _kind = "uniform"
+    _names = ("low", "high")
+
+
+class Mixture(Distribution):
+    """p(x|θ) = Σ wᵢ(θ) pᵢ(x|θ), with wᵢ ≥ 0 and Σ wᵢ = 1; with one weight fewer than components the
+    last is what the others leave.
+
+    >>> import neyman
+    >>> p = neyman.Mixture([neyman.Normal(0, 1), neyman.Normal(3, 1)], ["1 - gamma"],
+    ...                    parameters={"gamma": (0, 1)})
+    >>> p.cdf([0.0], {"gamma": 0})
+    array([0.5])
+    """
+
+    _kind = "mixture"
+    _names = ("components", "weights")
+
+    def __init__(self, components: Sequence[Distribution | Mapping[str, Any]] = (),
+                 weights: Sequence[Expression] = (), *, names: Sequence[str] | None = None,
+                 parameters: ParametersLike = None, folder: str = ".") -> None:
+        parts = [dict(part._settings() if isinstance(part, Distribution) else part)
+                 for part in components]
+        if names is not None:
+            if len(names) != len(parts):
+                raise ArgumentError(f"Mixture: names has {len(names)} values, but must have "
+                                    f"{len(parts)} (one for each component)")
+            for part, name in zip(parts, names):
+                part["name"] = name
+        super().__init__(parameters=parameters, folder=folder, components=parts,
+                         weights=list(weights))
+
+
+class Join(Distribution):
+    """Independent distributions side by side: p(x) = Π pᵢ(xᵢ).
+
+    >>> import neyman
+    >>> neyman.Join([neyman.Normal(0, 1), neyman.Uniform(0, 1)]).dimension
+    2
+    """
+
+    _kind = "join"
+    _names = ("parts",)
+
+
+class LinearTransform(Distribution):
+    """x = A z + b with z from another distribution; log p(x) = log p_z(A⁻¹ (x − b)) − log |det A|.
+
+    >>> import neyman
+    >>> p = neyman.LinearTransform(neyman.Normal(0, 1), [[2.0]], [1.0])
+    >>> p.log_density([1.0])
+    array([-1.61208571])
+    """
+
+    _kind = "linear-transform"
+    _names = ("of", "matrix", "offset")
+
+
+class GAndK(Distribution):
+    """The g-and-k distribution: x = A + B (1 + c tanh(g z / 2)) (1 + z²)^k z with z ~ N(0, 1).
+
+    >>> import neyman
+    >>> neyman.GAndK(3, 1, 2, 0.5).quantile(0.5)
+    array([3.])
+    """
+
+    _kind = "g-and-k"
+    _names = ("A", "B", "g", "k", "c")
+
+
+class Ricker(Distribution):
+    """The Ricker model of a population, N_{t+1} = r N_t exp(−N_t + e_t), seen through counts
+    y_t ~ Poisson(φ N_t); e_t ~ N(0, σ_e²). Its density is not known.
+
+    >>> import neyman
+    >>> neyman.Ricker(3.8, 10, 0.3, observations=50).sample(2).shape
+    (2, 50)
+    """
+
+    _kind = "ricker"
+    _names = ("log_r", "phi", "sigma_e")
+
+
+_all: tuple[type[Distribution], ...] = (Normal, MultivariateNormal, Exponential, Uniform, Mixture,
+                                        Join, LinearTransform, GAndK, Ricker)
+_classes = {kind._kind: kind for kind in _all}
+
+
+class Design:
+    """Where the θ of training events come from: "uniform", "sobol", "latin-hypercube", or a dict
+    with a kind and its keys, as in a study.
+
+    >>> import neyman
+    >>> design = neyman.Design({"kind": "grid", "points": [3]}, {"alpha": (0, 1)})
+    >>> sorted(set(design.draw(30)[:, 0]))
+    [0.0, 0.5, 1.0]
+    """
+
+    def __init__(self, design: str | Mapping[str, Any], parameters: ParametersLike, *,
+                 folder: str = ".") -> None:
+        self.parameters = as_parameters(parameters)
+        self._given = design
+        self._folder = folder
+        self._core = _core.Design(design, self.parameters._core, folder)
+
+    @property
+    def kind(self) -> str:
+        return self._core.kind
+
+    def draw(self, n: int, *, seed: int = 0, purpose: str = "design") -> Floats:
+        """n θ, one a row."""
+        return self._core.draw(check_count("draw", "n", n), check_count("draw", "seed", seed),
+                               purpose)
+
+    def __reduce__(self) -> Any:
+        return _restore_design, (self._given, self.parameters, self._folder)
+
+    def __repr__(self) -> str:
+        return f"Design({self._given!r}, {self.parameters!r})"
+
+
+def _restore_design(design: Any, parameters: Parameters, folder: str) -> Design:
+    return Design(design, parameters, folder=folder)
+
+
+DesignLike = Union[str, Mapping[str, Any], Design]
+
+
+def as_design(value: DesignLike, parameters: Parameters) -> Design:
+    return value if isinstance(value, Design) else Design(value, parameters)
+
+
+def simulate(simulator: Distribution, n: int, *, design: DesignLike = "uniform", seed: int = 0,
+             purpose: str = "simulate") -> Samples:
+    """n events, each at its own θ from the design, with θ filled in.
+
+    >>> import neyman
+    >>> p = neyman.Normal("mu", 1, parameters={"mu": (-5, 5)})
+    >>> neyman.simulate(p, 1000, design="sobol")
+    Samples(1000 events, features: x, parameters: mu)
+    """
+    where = as_design(design, simulator.parameters)
+    return Samples._of(_core.simulate(simulator._simulator(), where._core,
+                                      check_count("simulate", "n", n),
+                                      check_count("simulate", "seed", seed), purpose))

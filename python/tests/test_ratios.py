@@ -1,0 +1,76 @@
+"""Ratios, against the exact ones."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import neyman
+
+NORMAL = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
+MIXTURE = neyman.Mixture([neyman.Normal(0, 1), neyman.Normal(2, 1)], ["1 - gamma"],
+                         parameters={"gamma": (0, 1)})
+X = np.linspace(-2, 3, 11)
+
+
+def test_exact():
+    ratio = neyman.ExactRatio(NORMAL)
+    np.testing.assert_allclose(ratio.log_ratios(X, 1, -1), 2 * X)
+    same = pickle.loads(pickle.dumps(ratio))
+    np.testing.assert_array_equal(same.log_ratios(X, 1, -1), ratio.log_ratios(X, 1, -1))
+    with pytest.raises(neyman.ArgumentError, match="denominator"):
+        ratio.log_ratios(X, 1)
+    with pytest.raises(neyman.ArgumentError, match="density"):
+        neyman.ExactRatio(neyman.Ricker(3, 10, 0.3, observations=3))
+
+
+def learned():
+    x0, x1 = neyman.Normal(0, 1).sample(4000, seed=1), neyman.Normal(1, 1).sample(4000, seed=2)
+    events = neyman.simulate(NORMAL, 8000, design="sobol", seed=3)
+    yield (neyman.ClassifierRatio(x0, x1, classifier=neyman.Logistic(), folds=2, seed=1), (),
+           0.5 - X)
+    yield (neyman.DecomposedRatio(MIXTURE, 0.5, samples=8000, classifier="logistic", folds=2,
+                                  replicas=2, seed=1), (0.1, 0.5),
+           neyman.ExactRatio(MIXTURE).log_ratios(X, 0.1, 0.5))
+    yield (neyman.SeparableRatio(events, "sobol", NORMAL.parameters, hidden=[], degree=2, seed=1),
+           (0.8, 0.0), 0.8 * X - 0.32)
+    yield (neyman.ParameterizedRatio(NORMAL, classifier=neyman.Mlp(hidden=[16], epochs=10),
+                                     samples=20000, seed=1), (0.8, 0.0), 0.8 * X - 0.32)
+
+
+def test_learned_ratios_come_close_and_are_kept(tmp_path):
+    for ratio, points, exact in learned():
+        found = ratio.log_ratios(X, *points)
+        # The errors of some thousand events; a wrong sign or side is off by more than one.
+        assert np.abs(found - exact).max() < 0.5, ratio
+        assert ratio.count_outside(X) <= len(X)
+        ratio.save(tmp_path / "ratio.h5")
+        for same in (pickle.loads(pickle.dumps(ratio)), neyman.load_ratio(tmp_path / "ratio.h5")):
+            assert type(same) is type(ratio)
+            np.testing.assert_array_equal(same.log_ratios(X, *points), found)
+            assert same.parameters == ratio.parameters
+
+
+def test_pandas_by_name():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": X, "other": np.zeros_like(X)})
+    events = neyman.simulate(NORMAL, 2000, design="sobol", seed=3)
+    ratio = neyman.SeparableRatio(events, "sobol", NORMAL.parameters, hidden=[], degree=2)
+    np.testing.assert_array_equal(ratio.log_ratios(frame, 0.5, 0), ratio.log_ratios(X, 0.5, 0))
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: neyman.ClassifierRatio([0.0, 1.0], [[0.0, 1.0]]), "denominator"),
+    (lambda: neyman.ClassifierRatio([0.0], [1.0], folds=5), "event|fold"),
+    (lambda: neyman.ClassifierRatio([0.0] * 9, [1.0] * 9, folds=-1), "folds is -1"),
+    (lambda: neyman.ClassifierRatio([0.0] * 9, [1.0] * 9, classifier="mpl"), "mpl"),
+    (lambda: neyman.ClassifierRatio([0.0] * 9, [1.0] * 9, numerator_weights=[1]), "weights"),
+    (lambda: neyman.DecomposedRatio(NORMAL, 0, samples=100), "mixture"),
+    (lambda: neyman.DecomposedRatio(MIXTURE, None, samples=100), "reference"),
+    (lambda: neyman.ParameterizedRatio(NORMAL, "sobl"), "sobl"),
+    (lambda: neyman.ParameterizedRatio(NORMAL, across="sideways"), "sideways"),
+    (lambda: neyman.SeparableRatio(neyman.Samples([[1.0]]), "sobol", NORMAL.parameters), "θ|theta"),
+])
+def test_what_does_not_fit(call, words):
+    with pytest.raises(neyman.ArgumentError, match=words):
+        call()
