@@ -26,7 +26,8 @@ bool is_plain(py::handle value) {
 bool in_place(const py::array& array) {
   constexpr py::ssize_t one = sizeof(double);
   const auto rows = array.shape(0);
-  if (array.ndim() == 1) return rows <= 1 || (array.strides(0) >= one && array.strides(0) % one == 0);
+  if (array.ndim() == 1)
+    return rows <= 1 || (array.strides(0) >= one && array.strides(0) % one == 0);
   const auto cols = array.shape(1);
   return (cols <= 1 || array.strides(1) == one) &&
          (rows <= 1 || (array.strides(0) % one == 0 && array.strides(0) >= cols * one));

@@ -15,9 +15,9 @@
 // Numbers between Python and the library: the one place where they change their form.
 //
 // Doubles whose rows are contiguous (C order; also every k-th row, or some neighbouring columns, of
-// such an array) are seen in place. Everything else (float32, Fortran order, integers, lists, pandas,
-// structured arrays) is copied once, by neyman._arrays. Results are handed over without a copy.
-// Errors name the function and the argument.
+// such an array) are seen in place. Everything else (float32, Fortran order, integers, lists,
+// pandas, structured arrays) is copied once, by neyman._arrays. Results are handed over without a
+// copy. Errors name the function and the argument.
 namespace neyman::python {
 
 /// A table that Python owns, and what keeps it alive.

@@ -1,8 +1,7 @@
-#include "neyman/classifiers/classifier.hpp"
-
 #include <pybind11/stl.h>
 
 #include "arrays.hpp"
+#include "neyman/classifiers/classifier.hpp"
 #include "neyman/core/check.hpp"
 #include "settings.hpp"
 #include "stored.hpp"

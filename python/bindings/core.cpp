@@ -84,15 +84,17 @@ void bind_core(py::module_& module) {
   module.def("set_threads", &set_threads, py::arg("count"));
   module.def("threads", &threads);
   module.def("_wait", &wait, py::arg("seconds"), py::arg("progress") = true);
-  module.def("_roundtrip", [](py::handle settings) {
-    return to_dict(to_settings(settings, "settings"));
-  });
+  module.def("_roundtrip",
+             [](py::handle settings) { return to_dict(to_settings(settings, "settings")); });
   // How an argument is seen: its numbers, and where they are.
-  module.def("_table", [](py::handle value, const std::vector<std::string>& columns) {
-    const auto table = as_table(value, "table", "x", columns);
-    return py::make_tuple(to_array(copy_of(table.view)),
-                          reinterpret_cast<std::uintptr_t>(table.view.data()));
-  }, py::arg("value"), py::arg("columns") = std::vector<std::string>());
+  module.def(
+      "_table",
+      [](py::handle value, const std::vector<std::string>& columns) {
+        const auto table = as_table(value, "table", "x", columns);
+        return py::make_tuple(to_array(copy_of(table.view)),
+                              reinterpret_cast<std::uintptr_t>(table.view.data()));
+      },
+      py::arg("value"), py::arg("columns") = std::vector<std::string>());
 
   py::class_<ParameterSpace>(module, "ParameterSpace")
       .def(py::init(&make_parameters))

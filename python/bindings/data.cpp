@@ -19,7 +19,8 @@ using Names = std::optional<std::vector<std::string>>;
 Samples make_samples(py::handle x, py::handle theta, py::handle weights, py::handle groups,
                      const Names& feature_names, const Names& parameter_names) {
   Samples samples;
-  samples.x = copy_of(as_table(x, "Samples", "x", feature_names.value_or(Names::value_type())).view);
+  samples.x =
+      copy_of(as_table(x, "Samples", "x", feature_names.value_or(Names::value_type())).view);
   samples.feature_names = feature_names.value_or(default_feature_names(samples.x.cols()));
   if (!theta.is_none()) {
     samples.theta = copy_of(
@@ -147,14 +148,16 @@ void bind_data(py::module_& module) {
            [](const Samples& self, py::handle indices) {
              return self.take(indices_below(indices, self.size()));
            })
-      .def("append", [](const Samples& self, const Samples& other) {
-        auto out = self;
-        out.append(other);
-        return out;
-      })
-      .def("_dump", [](const Samples& self) {
-        return dump("samples", [&](Archive& archive) { save_samples(self, archive); });
-      })
+      .def("append",
+           [](const Samples& self, const Samples& other) {
+             auto out = self;
+             out.append(other);
+             return out;
+           })
+      .def("_dump",
+           [](const Samples& self) {
+             return dump("samples", [&](Archive& archive) { save_samples(self, archive); });
+           })
       .def_static("_load", [](const py::bytes& bytes) {
         return load("samples", bytes, [](const Archive& archive) { return load_samples(archive); });
       });

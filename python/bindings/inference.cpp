@@ -153,9 +153,8 @@ Fit find_best(const AnyLikelihood& self, py::handle start, const py::dict& fixed
     if (const auto* mixture = dynamic_cast<const MixtureRatio*>(ratio))
       add_simulation_covariance(best, self.parameters(), *mixture, self.x, self.weights);
     else if (const auto* one = dynamic_cast<const ParameterizedRatio*>(ratio))
-      add_simulation_covariance(best,
-                                ParameterizedLikelihood(*one, self.x, self.weights)
-                                    .simulation_gradient_covariance(best.point));
+      add_simulation_covariance(best, ParameterizedLikelihood(*one, self.x, self.weights)
+                                          .simulation_gradient_covariance(best.point));
     return best;
   });
 }
@@ -269,8 +268,8 @@ py::dict to_dict(EnsembleSide&& side, const ParameterSpace& parameters) {
 Experiment experiment_of(const Simulator& simulator, std::shared_ptr<const AnyRatio> ratio,
                          std::size_t events, std::vector<Constraint> constraints) {
   return make_experiment(
-      *simulator.distribution, events,
-      [ratio](Matrix x) { return over(*ratio, std::move(x), {}); }, std::move(constraints));
+      *simulator.distribution, events, [ratio](Matrix x) { return over(*ratio, std::move(x), {}); },
+      std::move(constraints));
 }
 
 std::vector<std::size_t> indices_of(const std::vector<std::string>& names,
@@ -337,8 +336,7 @@ py::list coverage(const Simulator& simulator, std::shared_ptr<const AnyRatio> ra
 }
 
 py::dict test_simple(const Simulator& simulator, std::shared_ptr<const AnyRatio> ratio,
-                     py::handle x, py::handle null, py::handle alternative,
-                     const py::dict& given) {
+                     py::handle x, py::handle null, py::handle alternative, const py::dict& given) {
   const auto& parameters = ratio->parameters;
   SimpleTestConfig config;
   config.null = as_point(null, parameters, "simple_test", "null");
@@ -347,8 +345,9 @@ py::dict test_simple(const Simulator& simulator, std::shared_ptr<const AnyRatio>
   if (given.contains("size")) config.size = given["size"].cast<double>();
   if (given.contains("seed")) config.seed = given["seed"].cast<std::uint64_t>();
   const auto events = as_events(x, py::none(), "simple_test", "x", ratio->feature_names);
-  auto found = long_work(
-      [&] { return simple_test(config, *simulator.distribution, *ratio->ratio, events.table.view); });
+  auto found = long_work([&] {
+    return simple_test(config, *simulator.distribution, *ratio->ratio, events.table.view);
+  });
   py::dict out;
   out["statistic"] = found.statistic;
   out["p_value"] = found.p_value;
@@ -375,8 +374,7 @@ py::dict test_composite(const AnyLikelihood& self, const py::dict& fixed, const 
   if (given.contains("starts")) config.starts = given["starts"].cast<std::size_t>();
   Experiment experiment;
   if (simulator != nullptr)
-    experiment =
-        experiment_of(*simulator, self.ratio, self.likelihood->events(), self.constraints);
+    experiment = experiment_of(*simulator, self.ratio, self.likelihood->events(), self.constraints);
   auto found = long_work([&] { return composite_test(config, *self.likelihood, experiment); });
   py::dict out;
   out["statistic"] = found.statistic;

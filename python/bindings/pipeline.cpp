@@ -64,10 +64,9 @@ AnyRatio ratio_of(const Model& model) {
 
 void bind_pipeline(py::module_& module) {
   py::class_<Study, std::shared_ptr<Study>>(module, "Study")
-      .def_static("read",
-                  [](const std::string& path) {
-                    return long_work([&] { return read_study(path); });
-                  })
+      .def_static(
+          "read",
+          [](const std::string& path) { return long_work([&] { return read_study(path); }); })
       .def_static("parse",
                   [](const std::string& text, const std::string& name, const std::string& folder) {
                     return long_work([&] { return parse_study(text, name, folder); });
@@ -82,29 +81,31 @@ void bind_pipeline(py::module_& module) {
       .def_readonly("folder", &Study::folder)
       .def_readonly("parameters", &Study::parameters)
       .def_property_readonly("settings", [](const Study& self) { return to_dict(self.settings); })
-      .def_property_readonly(
-          "simulator",
-          [](const Study& self) { return Simulator{self.simulator, self.parameters}; })
+      .def_property_readonly("simulator",
+                             [](const Study& self) {
+                               return Simulator{self.simulator, self.parameters};
+                             })
       .def("reseed", [](Study& self, std::uint64_t seed) { reseed(self, seed); });
   module.def("stage_names", &stage_names);
 
   py::class_<AnyRun, std::shared_ptr<AnyRun>>(module, "Run")
       .def_readonly("finished", &AnyRun::finished)
-      .def_property_readonly("model",
-                             [](const AnyRun& self) {
-                               return std::const_pointer_cast<Model>(self.model);
-                             })
+      .def_property_readonly("fitted",
+                             [](const AnyRun& self) { return !self.results.fit.fit.point.empty(); })
+      .def_property_readonly("name", [](const AnyRun& self) { return self.results.name; })
+      .def_property_readonly("seed", [](const AnyRun& self) { return self.results.seed; })
       .def_property_readonly(
-          "data", [](py::object self) { return view_of(self.cast<const AnyRun&>().results.data, self); })
+          "model", [](const AnyRun& self) { return std::const_pointer_cast<Model>(self.model); })
+      .def_property_readonly(
+          "data",
+          [](py::object self) { return view_of(self.cast<const AnyRun&>().results.data, self); })
       .def("json", [](const AnyRun& self) { return reports::results_json(self.results).text; })
       .def("summary", [](const AnyRun& self) { return reports::summary(self.results, false); })
       .def("report", [](const AnyRun& self) { return reports::study_report(self.results); })
-      .def("write",
-           [](const AnyRun& self, const std::string& folder, bool figures) {
-             auto results = self.results;
-             return long_work(
-                 [&] { return write_outputs(results, self.model.get(), folder, figures); });
-           });
+      .def("write", [](const AnyRun& self, const std::string& folder, bool figures) {
+        auto results = self.results;
+        return long_work([&] { return write_outputs(results, self.model.get(), folder, figures); });
+      });
   module.def("run", &run_study);
 
   py::class_<Model, std::shared_ptr<Model>>(module, "Model")

@@ -66,8 +66,8 @@ AnyRatio two_samples(py::handle numerator, py::handle denominator, py::handle nu
   const auto config = ratio_config(std::move(classifier), std::move(calibrator), given);
   const auto top = as_events(numerator, numerator_weights, function, "numerator");
   const auto bottom = as_events(denominator, denominator_weights, function, "denominator");
-  check_same_size(function, "a row of denominator", bottom.table.view.cols(),
-                  top.table.view.cols(), "as numerator has");
+  check_same_size(function, "a row of denominator", bottom.table.view.cols(), top.table.view.cols(),
+                  "as numerator has");
   auto ratio = long_work([&] {
     const FoldedSample first(copied(top, function), config, 0);
     const FoldedSample second(copied(bottom, function), config, 1);
@@ -116,8 +116,7 @@ ParameterizedClassifierRatio::Across across_of(const std::string& name) {
   const std::vector<std::string> names = {"none", "on-demand", "interpolate", "smooth"};
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == name) return static_cast<ParameterizedClassifierRatio::Across>(i);
-  throw ArgumentError("ParameterizedRatio: " +
-                      unknown_name(name, "a calibration across θ", names));
+  throw ArgumentError("ParameterizedRatio: " + unknown_name(name, "a calibration across θ", names));
 }
 
 AnyRatio parameterized(const Simulator& simulator, const Design& design, ClassifierPtr classifier,
@@ -127,8 +126,7 @@ AnyRatio parameterized(const Simulator& simulator, const Design& design, Classif
   config.calibrator = std::move(calibrator);
   if (!reference.is_none()) {
     config.denominator = ParameterizedClassifierRatio::Denominator::point;
-    config.reference =
-        as_point(reference, simulator.parameters, "ParameterizedRatio", "reference");
+    config.reference = as_point(reference, simulator.parameters, "ParameterizedRatio", "reference");
   }
   take(given, "samples", config.samples);
   take(given, "folds", config.folds);
@@ -166,10 +164,10 @@ py::array log_ratios(const AnyRatio& self, py::handle x, py::handle numerator,
                      py::handle denominator) {
   const auto table = as_table(x, "log_ratios", "x", self.feature_names);
   const bool fixed = dynamic_cast<const ClassifierRatio*>(self.ratio.get()) != nullptr;
-  const auto top = fixed ? first_point
-                         : as_point(numerator, self.parameters, "log_ratios", "numerator");
-  const auto bottom = fixed ? second_point
-                            : as_point(denominator, self.parameters, "log_ratios", "denominator");
+  const auto top =
+      fixed ? first_point : as_point(numerator, self.parameters, "log_ratios", "numerator");
+  const auto bottom =
+      fixed ? second_point : as_point(denominator, self.parameters, "log_ratios", "denominator");
   return to_array(
       long_work([&] { return self.ratio->log_ratios(table.view, top, bottom).release(); }));
 }
@@ -258,8 +256,7 @@ void bind_ratios(py::module_& module) {
            [](const AnyRatio& self) {
              return dump("ratio", [&](Archive& archive) { save(self, archive); });
            })
-      .def_static("_load",
-                  [](const py::bytes& bytes) { return load("ratio", bytes, loaded); });
+      .def_static("_load", [](const py::bytes& bytes) { return load("ratio", bytes, loaded); });
   module.def("exact_ratio", [](const Simulator& simulator) {
     return AnyRatio{std::make_shared<const ExactRatio>(simulator.distribution),
                     simulator.parameters, simulator.distribution->feature_names(),

@@ -14,8 +14,8 @@ constexpr int deepest = 64;
 
 SettingValue convert(py::handle value, const char* function, const std::string& path, int depth);
 
-SettingValue::Table convert_table(py::handle mapping, const char* function,
-                                  const std::string& path, int depth) {
+SettingValue::Table convert_table(py::handle mapping, const char* function, const std::string& path,
+                                  int depth) {
   SettingValue::Table table;
   const auto items = py::reinterpret_steal<py::object>(PyMapping_Items(mapping.ptr()));
   if (!items) throw py::error_already_set();

@@ -31,8 +31,7 @@ std::vector<double> point_of(const Simulator& self, py::handle theta, const char
 py::array draw(const Simulator& self, std::size_t n, py::handle theta, std::uint64_t seed,
                const std::string& purpose) {
   const auto point = point_of(self, theta, "sample");
-  return to_array(
-      long_work([&] { return sample(*self.distribution, point, n, seed, purpose); }));
+  return to_array(long_work([&] { return sample(*self.distribution, point, n, seed, purpose); }));
 }
 
 py::array density(const Simulator& self, py::handle x, py::handle theta) {
@@ -83,9 +82,8 @@ Design make_design(py::handle design, const ParameterSpace& parameters, const st
 
 Samples draw_events(const Simulator& self, const Design& design, std::size_t n, std::uint64_t seed,
                     const std::string& purpose) {
-  return long_work([&] {
-    return simulate(*self.distribution, self.parameters, design, n, seed, purpose);
-  });
+  return long_work(
+      [&] { return simulate(*self.distribution, self.parameters, design, n, seed, purpose); });
 }
 
 }  // namespace
@@ -96,23 +94,22 @@ void bind_simulators(py::module_& module) {
   py::class_<Simulator, std::shared_ptr<Simulator>>(module, "Simulator")
       .def(py::init(&make), py::arg("settings"), py::arg("parameters"), py::arg("folder") = ".")
       .def_readonly("parameters", &Simulator::parameters)
-      .def_property_readonly("kind", [](const Simulator& self) { return self.distribution->kind(); })
+      .def_property_readonly("kind",
+                             [](const Simulator& self) { return self.distribution->kind(); })
       .def_property_readonly("dimension",
                              [](const Simulator& self) { return self.distribution->dimension(); })
       .def_property_readonly(
           "feature_names", [](const Simulator& self) { return self.distribution->feature_names(); })
-      .def_property_readonly(
-          "has_density", [](const Simulator& self) { return self.distribution->has_density(); })
+      .def_property_readonly("has_density",
+                             [](const Simulator& self) { return self.distribution->has_density(); })
       .def_property_readonly("has_cdf",
                              [](const Simulator& self) { return self.distribution->has_cdf(); })
       .def("describe", [](const Simulator& self) { return describe(*self.distribution); })
       .def("sample", &draw, py::arg("n"), py::arg("theta") = none, py::arg("seed") = 0,
            py::arg("purpose") = "sample")
       .def("log_density", &density, py::arg("x"), py::arg("theta") = none)
-      .def("cdf",
-           [](const Simulator& self, py::handle x, py::handle theta) {
-             return each(self, x, theta, "cdf", &Distribution::cdf);
-           })
+      .def("cdf", [](const Simulator& self, py::handle x,
+                     py::handle theta) { return each(self, x, theta, "cdf", &Distribution::cdf); })
       .def("quantile",
            [](const Simulator& self, py::handle p, py::handle theta) {
              return each(self, p, theta, "quantile", &Distribution::quantile);
@@ -124,11 +121,12 @@ void bind_simulators(py::module_& module) {
            py::arg("folder") = ".")
       .def_property_readonly("kind", &Design::kind)
       .def_property_readonly("parameters", &Design::parameters)
-      .def("draw",
-           [](const Design& self, std::size_t n, std::uint64_t seed, const std::string& purpose) {
-             return to_array(long_work([&] { return self.draw(n, seed, purpose); }));
-           },
-           py::arg("n"), py::arg("seed") = 0, py::arg("purpose") = "design");
+      .def(
+          "draw",
+          [](const Design& self, std::size_t n, std::uint64_t seed, const std::string& purpose) {
+            return to_array(long_work([&] { return self.draw(n, seed, purpose); }));
+          },
+          py::arg("n"), py::arg("seed") = 0, py::arg("purpose") = "design");
   module.def("design_kinds", &Design::kinds);
   module.def("simulate", &draw_events, py::arg("simulator"), py::arg("design"), py::arg("n"),
              py::arg("seed"), py::arg("purpose"));

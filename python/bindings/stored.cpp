@@ -18,8 +18,7 @@ class TemporaryFile {
  public:
   TemporaryFile() {
     auto name = (std::filesystem::temp_directory_path() / "neyman-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw FileError(name + ": the folder cannot be made");
+    if (::mkdtemp(name.data()) == nullptr) throw FileError(name + ": the folder cannot be made");
     folder_ = name;
   }
   ~TemporaryFile() {

@@ -220,6 +220,9 @@ class Model:
 
 class Run:
     finished: bool
+    fitted: bool
+    name: str
+    seed: int
     model: Optional[Model]
     data: Floats
     def json(self) -> str: ...

@@ -144,7 +144,9 @@ class Result(Record):
     `result.fit.parameters.gamma.estimate`; `to_dict()` is all of it."""
 
     def __init__(self, core: _core.Run) -> None:
-        super().__init__(json.loads(core.json()))
+        # A run that stopped before the fit has nothing to tell yet.
+        super().__init__(json.loads(core.json()) if core.fitted
+                         else {"study": {"name": core.name, "seed": core.seed}})
         self._run = core
 
     @property
@@ -160,10 +162,12 @@ class Result(Record):
 
     def write(self, folder: Path, *, figures: bool = True) -> list[str]:
         """Writes results.json, report.html, figures/ and model.h5; returns the paths."""
+        if not self._run.fitted:
+            raise ArgumentError("write: the run stopped before the fit, but must have gone further")
         return self._run.write(os.fspath(folder), figures)
 
     def __repr__(self) -> str:
-        return self._run.summary()
+        return self._run.summary() if self._run.fitted else f"Result({self._run.name}, not fitted)"
 
     def _repr_html_(self) -> str:
         fit = self.to_dict().get("fit", {})

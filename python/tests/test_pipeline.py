@@ -72,7 +72,7 @@ def test_results_have_attributes(result):
     low, high = gamma.interval["0.683"]
     assert low < gamma.estimate < high
     assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
-    assert "gamma" in repr(result) and "gamma" in result._repr_html_()
+    assert "γ" in repr(result) and "gamma" in result._repr_html_()
     assert "fit" in dir(result) and "status" in result.fit._repr_html_()
     with pytest.raises(AttributeError, match="there is no 'fot'.*fit"):
         result.fot

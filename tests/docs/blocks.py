@@ -10,7 +10,7 @@ Blocks are fenced, with their language, or indented, when it is guessed from the
 | `cpp` | compiled and linked with the library, and run where `main` takes no arguments |
 | `c` | compiled, after `neyman/plugin.h` |
 | `rust` | compiled where there is a compiler |
-| `python` | run, in the page's folder |
+| `python` | run, in the page's folder, where `import neyman` finds the one that was built |
 | `text`, `json`, `csv`, `cmake` | nothing |
 
 A page begins in an empty folder. Comments in the Markdown, which readers do not see, change that:
@@ -162,6 +162,7 @@ class Runner:
         # Debian's programs first: others on the path may be shims that start slowly.
         environment = {"PATH": f"{self.neyman.parent}:/usr/bin:/bin:/usr/local/bin",
                        "HOME": str(self.folder), "LANG": "C.UTF-8", "NO_COLOR": "1",
+                       "PYTHONPATH": str(self.neyman.parent.parent / "python"),
                        "BROKEN": str(ROOT / "tests" / "cli" / "broken")}
         return subprocess.run(command, cwd=folder, env=environment, text=True, timeout=300,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -92,6 +92,25 @@ TEST(Study, HasDefaults) {
   EXPECT_FALSE(study.test || study.ensemble || study.compare);
 }
 
+TEST(Study, IsTheSameFromSettings) {
+  const auto read = parse(small_study);
+  const auto made = make_study(read.settings, "a dict", ".");
+  EXPECT_EQ(made.name, read.name);
+  EXPECT_EQ(made.seed, read.seed);
+  EXPECT_EQ(made.parameters, read.parameters);
+  EXPECT_EQ(made.training_samples, read.training_samples);
+  auto wrong = read.settings;
+  wrong.emplace_back("nothing", SettingValue{std::int64_t{1}});
+  try {
+    make_study(wrong, "a dict", ".");
+    FAIL();
+  } catch (const StudyError& error) {
+    ASSERT_EQ(error.problems().size(), 1u);
+    EXPECT_EQ(error.problems()[0].key, "nothing");
+    EXPECT_EQ(error.problems()[0].where.file, "a dict");
+  }
+}
+
 TEST(Study, FindsDataBesideTheStudy) {
   const test::TemporaryFolder folder;
   folder.file("events.csv", "x\n1\n2\n");

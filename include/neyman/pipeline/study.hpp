@@ -73,7 +73,7 @@ struct Study {
     std::vector<double> against;     ///< θ1 of the ratios that are checked; empty: the reference
     /// `reference`: θ1 with which the ratio is learned again; empty: two beside the estimate.
     std::vector<std::vector<double>> references;
-    std::size_t events = 20000;      ///< simulated on each side
+    std::size_t events = 20000;  ///< simulated on each side
     std::uint64_t seed = 0;
   } diagnostics;
 
@@ -95,7 +95,8 @@ struct Study {
 Study read_study(const std::string& path);
 /// The same from a text; `folder` is where relative file names start.
 Study parse_study(const std::string& text, const std::string& name, const std::string& folder);
-/// The same from settings that a program made, for example from a Python dict; problems name `name`.
+/// The same from settings that a program made, for example from a Python dict; problems name
+/// `name`.
 Study make_study(SettingValue::Table settings, const std::string& name, const std::string& folder);
 
 /// Gives a study another seed, everywhere it is used.
