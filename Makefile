@@ -2,7 +2,7 @@
 #
 # PRESET=debug make test       the same with address and undefined-behaviour sanitizers
 .DEFAULT_GOAL := help
-.PHONY: help setup configure demo test bench peers lint format docs clean
+.PHONY: help setup configure demo test bench peers lint format reference docs clean
 
 PRESET ?= release
 BUILD = build/$(PRESET)
@@ -53,6 +53,11 @@ lint: configure  ## Check format and names; ALL=1 looks at every file, not only 
 format:  ## Rewrite the sources in the project's format
 	@tools/setup lint
 	@git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+
+reference: configure  ## Write the reference and the schema of the study file into docs/
+	@$(CMAKE) --build $(BUILD) --target neyman_cli
+	@$(BUILD)/cli/neyman help --reference > docs/study-reference.md
+	@$(BUILD)/cli/neyman help --schema > docs/study.schema.json
 
 docs:  ## Build the documentation as a site, after checking its links and paths
 	@tools/setup docs

@@ -21,5 +21,6 @@ void add_check(CLI::App& app, int& status);
 void add_example(CLI::App& app, int& status);
 void add_diagnose(CLI::App& app, int& status);
 void add_fit(CLI::App& app, int& status);
+void add_help(CLI::App& app, int& status);
 
 }  // namespace neyman::cli

@@ -23,6 +23,7 @@ Examples:
   neyman run my-study/study.toml         # simulate, train, calibrate, fit, report
   neyman fit my-study/out/model.h5 --data new.csv
   neyman diagnose my-study/study.toml    # is the learned ratio right?
+  neyman help                            # the keys of the study file, by topic
 
 Exit status: 0 success, 1 an error, 2 problems in a study or on the command line,
 3 a fit that did not converge, 4 a failed check of `diagnose`, 130 interrupted.)";
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
   cli::add_example(app, status);
   cli::add_fit(app, status);
   cli::add_diagnose(app, status);
+  cli::add_help(app, status);
   cli::stop_on_interrupt();
   if (const auto wrong = unknown_command(app, argc, argv); !wrong.empty()) {
     fmt::print(stderr, "neyman: {}\nRun neyman --help for examples.\n", wrong);

@@ -10,6 +10,7 @@ if(TARGET neyman_cli)
 endif()
 install(DIRECTORY include/neyman DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/neyman/examples)
+install(FILES docs/study.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/neyman)
 install(EXPORT neyman-targets NAMESPACE neyman::
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/neyman)
 configure_package_config_file(cmake/neyman-config.cmake.in neyman-config.cmake

@@ -59,8 +59,11 @@ std::vector<std::unique_ptr<Calibrator>> Calibrator::fit_replicas(
 }
 
 std::unique_ptr<Calibrator> make_calibrator(Settings settings) {
-  const std::string kind = settings.choice("kind", "smooth", calibrator_kinds());
-  return find_entry(kind)->make(settings);
+  Kinds kinds{"calibration", "which calibrator", "smooth", {}};
+  for (const auto& entry : calibration::calibrator_list())
+    kinds.names.emplace_back(entry.kind, entry.meaning);
+  return settings.by_kind(
+      kinds, [](const std::string& kind, Settings table) { return find_entry(kind)->make(table); });
 }
 
 std::unique_ptr<Calibrator> make_calibrator(const std::string& kind) {

@@ -16,8 +16,8 @@ namespace neyman::calibration {
 namespace {
 
 template <class T>
-CalibratorEntry entry(const char* kind) {
-  return {kind, [](Settings& settings) -> std::unique_ptr<Calibrator> {
+CalibratorEntry entry(const char* kind, const char* meaning) {
+  return {kind, meaning, [](Settings& settings) -> std::unique_ptr<Calibrator> {
             return std::make_unique<T>(T::Config::from(settings));
           }};
 }
@@ -27,12 +27,12 @@ CalibratorEntry entry(const char* kind) {
 // Every kind of calibrator: one line each.
 const std::vector<CalibratorEntry>& calibrator_list() {
   static const std::vector<CalibratorEntry> list = {
-      entry<SmoothCalibrator>("smooth"),        //
-      entry<HistogramCalibrator>("histogram"),  //
-      entry<KdeCalibrator>("kde"),              //
-      entry<IsotonicCalibrator>("isotonic"),    //
-      entry<SigmoidCalibrator>("sigmoid"),      //
-      entry<NoneCalibrator>("none"),
+      entry<SmoothCalibrator>("smooth", "a smooth, monotone curve (spline)"),
+      entry<HistogramCalibrator>("histogram", "ratios of histograms of the scores"),
+      entry<KdeCalibrator>("kde", "ratios of kernel densities of the scores"),
+      entry<IsotonicCalibrator>("isotonic", "monotone steps"),
+      entry<SigmoidCalibrator>("sigmoid", "a straight line in the logits"),
+      entry<NoneCalibrator>("none", "the classifier's scores as they are"),
   };
   return list;
 }

@@ -8,9 +8,10 @@
 
 namespace neyman::calibration {
 
-/// A kind's name and how to make one from a settings table.
+/// A kind's name, what it is, and how to make one from a settings table.
 struct CalibratorEntry {
   std::string kind;
+  std::string meaning;
   std::unique_ptr<Calibrator> (*make)(Settings& settings);
 };
 

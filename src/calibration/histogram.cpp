@@ -185,12 +185,14 @@ std::vector<double> choose_edges(bool interpolate, const Cells& cells, const Lin
 
 HistogramCalibrator::Config HistogramCalibrator::Config::from(Settings& settings) {
   Config config;
-  const std::string edges = settings.choice("edges", edge_names[0], edge_names);
+  const std::string edges =
+      settings.choice({"edges", "where the bins begin and end"}, edge_names[0], edge_names);
   const auto at = std::find(edge_names.begin(), edge_names.end(), edges);
   config.edges = static_cast<Edges>(at - edge_names.begin());
-  config.bins = static_cast<std::size_t>(
-      settings.integer("bins", static_cast<std::int64_t>(config.bins), 0, most_bins));
-  config.interpolate = settings.flag("interpolate", config.interpolate);
+  config.bins = settings.count({"bins", "0: chosen by the data; not used by Bayesian blocks"},
+                               config.bins, 0, most_bins);
+  config.interpolate = settings.flag(
+      {"interpolate", "between the middles of the bins; false: steps"}, config.interpolate);
   return config;
 }
 

@@ -221,16 +221,20 @@ double InterpolatedCalibration::State::extend(const NodeWeights& weights, std::s
 
 InterpolatedCalibration::Config InterpolatedCalibration::Config::from(Settings& settings) {
   Config config;
-  const auto choose = [&](const char* key, std::size_t fallback,
+  const auto choose = [&](const Key& key, std::size_t fallback,
                           const std::vector<std::string>& names) {
     const std::string name = settings.choice(key, names[fallback], names);
     return std::find(names.begin(), names.end(), name) - names.begin();
   };
   config.morphing = static_cast<Morphing>(
-      choose("morphing", static_cast<std::size_t>(config.morphing), morphing_names));
+      choose({"morphing", "across = \"interpolate\": how one θ's densities become the next one's"},
+             static_cast<std::size_t>(config.morphing), morphing_names));
   config.order =
-      static_cast<Order>(choose("order", static_cast<std::size_t>(config.order), order_names));
-  config.smoothing = settings.number("smoothing", config.smoothing, Limits::between(0.01, 100.0));
+      static_cast<Order>(choose({"order", "across = \"interpolate\": of the weights in θ"},
+                                static_cast<std::size_t>(config.order), order_names));
+  config.smoothing = settings.number(
+      {"smoothing", "across = \"interpolate\": width of the kernels, in units of Silverman's rule"},
+      config.smoothing, Limits::between(0.01, 100.0));
   return config;
 }
 

@@ -70,7 +70,8 @@ std::vector<PooledBlock> pool(const SortedScores& scores) {
 
 IsotonicCalibrator::Config IsotonicCalibrator::Config::from(Settings& settings) {
   Config config;
-  config.interpolate = settings.flag("interpolate", config.interpolate);
+  config.interpolate =
+      settings.flag({"interpolate", "between the steps; false: steps"}, config.interpolate);
   return config;
 }
 

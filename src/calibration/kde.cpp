@@ -158,10 +158,12 @@ double choose_by_likelihood(const Grid& grid, const Line& line, double rule) {
 
 KdeCalibrator::Config KdeCalibrator::Config::from(Settings& settings) {
   Config config;
-  const std::string name = settings.choice("bandwidth", bandwidth_names[0], bandwidth_names);
+  const std::string name = settings.choice({"bandwidth", "rule for the width of the kernels"},
+                                           bandwidth_names[0], bandwidth_names);
   const auto at = std::find(bandwidth_names.begin(), bandwidth_names.end(), name);
   config.bandwidth = static_cast<Bandwidth>(at - bandwidth_names.begin());
-  config.adjust = settings.number("adjust", config.adjust, Limits::between(0.01, 100.0));
+  config.adjust = settings.number({"adjust", "the bandwidth is multiplied by this"}, config.adjust,
+                                  Limits::between(0.01, 100.0));
   return config;
 }
 

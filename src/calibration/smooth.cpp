@@ -419,11 +419,13 @@ double count_in_cells(const std::vector<std::uint32_t>& index,
 
 SmoothCalibrator::Config SmoothCalibrator::Config::from(Settings& settings) {
   Config config;
-  config.knots = static_cast<std::size_t>(
-      settings.integer("knots", static_cast<std::int64_t>(config.knots), 0, most_knots));
-  config.monotone = settings.flag("monotone", config.monotone);
+  config.knots = settings.count({"knots", "pieces of the spline; 0: chosen from the sample's size"},
+                                config.knots, 0, most_knots);
+  config.monotone =
+      settings.flag({"monotone", "keep log r from rising with the score"}, config.monotone);
   config.extrapolation =
-      settings.number("extrapolation", config.extrapolation, Limits::between(0.0, 1000.0));
+      settings.number({"extrapolation", "most change of log r outside the range of the scores"},
+                      config.extrapolation, Limits::between(0.0, 1000.0));
   return config;
 }
 

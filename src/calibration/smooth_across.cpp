@@ -509,23 +509,6 @@ std::vector<std::vector<double>> places(const std::vector<double>& low,
 
 }  // namespace
 
-SmoothAcross::Config SmoothAcross::Config::from(Settings& settings) {
-  Config config;
-  const auto size = [&](const char* key, std::size_t fallback, std::size_t most) {
-    return static_cast<std::size_t>(settings.integer(key, static_cast<std::int64_t>(fallback), 0,
-                                                     static_cast<std::int64_t>(most)));
-  };
-  config.offset_degree = size("offset_degree", config.offset_degree, most_degree);
-  config.slope_degree = size("slope_degree", config.slope_degree, most_degree);
-  config.bend_degree = size("bend_degree", config.bend_degree, most_degree);
-  config.knots = size("knots", config.knots, most_knots);
-  config.extrapolation =
-      settings.number("extrapolation", config.extrapolation, Limits::non_negative());
-  if (config.knots == 1 || config.knots == 2)
-    settings.problem("knots", fmt::format("is {}, but must be 0 or at least 3", config.knots));
-  return config;
-}
-
 SmoothAcross::SmoothAcross(ParameterSpace parameters, Config config)
     : parameters_(std::move(parameters)), config_(config) {
   check_at_least("SmoothAcross", "number of parameters", parameters_.size(), 1);

@@ -131,22 +131,27 @@ detail::Booster::Options options(const BoostedTrees::Config& config) {
 
 BoostedTrees::Config BoostedTrees::Config::from(Settings settings) {
   Config config;
-  const auto count = [&](const char* key, std::size_t fallback, std::int64_t low,
-                         std::int64_t high) {
-    return static_cast<std::size_t>(
-        settings.integer(key, static_cast<std::int64_t>(fallback), low, high));
-  };
   const Limits part{.low = 0.0, .high = 1.0, .low_open = true};
-  config.rounds = count("rounds", config.rounds, 1, 100000);
-  config.learning_rate = settings.number("learning_rate", config.learning_rate, part);
-  config.depth = count("depth", config.depth, 1, 30);
-  config.min_leaf = settings.number("min_leaf", config.min_leaf, Limits::non_negative());
-  config.l2 = settings.number("l2", config.l2, Limits::positive());
-  config.subsample = settings.number("subsample", config.subsample, part);
-  config.features = settings.number("features", config.features, part);
-  config.bins = count("bins", config.bins, 2, 65535);
-  config.patience = count("patience", config.patience, 0, 100000);
-  config.held_out = settings.number("held_out", config.held_out, Limits::inside(0.0, 1.0));
+  config.rounds = settings.count({"rounds", "trees, at most"}, config.rounds, 1, 100000);
+  config.learning_rate =
+      settings.number({"learning_rate", "each tree's step is shortened by this factor"},
+                      config.learning_rate, part);
+  config.depth =
+      settings.count({"depth", "splits from root to leaf, at most"}, config.depth, 1, 30);
+  config.min_leaf = settings.number({"min_leaf", "events of mean weight that a leaf needs"},
+                                    config.min_leaf, Limits::non_negative());
+  config.l2 =
+      settings.number({"l2", "penalty on the values of the leaves"}, config.l2, Limits::positive());
+  config.subsample = settings.number({"subsample", "part of the rows that each tree sees"},
+                                     config.subsample, part);
+  config.features = settings.number({"features", "part of the features that each tree sees"},
+                                    config.features, part);
+  config.bins = settings.count({"bins", "bins of a feature"}, config.bins, 2, 65535);
+  config.patience =
+      settings.count({"patience", "trees without gain before it stops; 0: all rounds are grown"},
+                     config.patience, 0, 100000);
+  config.held_out = settings.number({"held_out", "part of the rows that decides when to stop"},
+                                    config.held_out, Limits::inside(0.0, 1.0));
   return config;
 }
 

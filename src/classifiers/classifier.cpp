@@ -19,6 +19,7 @@ namespace {
 
 struct Kind {
   const char* name;
+  const char* meaning;
   std::unique_ptr<Classifier> (*make)(Settings settings);
 };
 
@@ -29,9 +30,11 @@ std::unique_ptr<Classifier> make(Settings settings) {
 
 // Every kind of classifier; the conformance tests run on each.
 constexpr Kind kinds[] = {
-    {"boosted-trees", make<BoostedTrees>}, {"ensemble", make<Ensemble>},
-    {"logistic", make<Logistic>},          {"mlp", make<Mlp>},
-    {"random-forest", make<RandomForest>},
+    {"boosted-trees", "gradient-boosted decision trees", make<BoostedTrees>},
+    {"ensemble", "the mean of several classifiers, with their spread", make<Ensemble>},
+    {"logistic", "logistic regression, linear in the features", make<Logistic>},
+    {"mlp", "a neural network", make<Mlp>},
+    {"random-forest", "the mean of decision trees grown on random rows", make<RandomForest>},
 };
 
 constexpr const char* default_kind = "mlp";
@@ -69,8 +72,10 @@ std::vector<std::string> classifier_kinds() {
 }
 
 std::unique_ptr<Classifier> make_classifier(Settings settings) {
-  const std::string name = settings.choice("kind", default_kind, classifier_kinds());
-  return find(name)->make(std::move(settings));
+  Kinds list{"classifier", "which classifier", default_kind, {}};
+  for (const Kind& kind : kinds) list.names.emplace_back(kind.name, kind.meaning);
+  return settings.by_kind(
+      list, [](const std::string& kind, const Settings& table) { return find(kind)->make(table); });
 }
 
 std::unique_ptr<Classifier> make_classifier(const std::string& kind) {

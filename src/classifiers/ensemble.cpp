@@ -34,18 +34,26 @@ std::vector<double> bootstrap_weights(const TrainingSet& data, std::uint64_t see
 
 Ensemble::Config Ensemble::Config::from(Settings settings) {
   Config config;
-  if (settings.is_text("of")) {
-    const std::vector<std::string> kinds = classifier_kinds();
-    config.of.push_back(make_classifier(settings.choice("of", kinds.front(), kinds)));
-  } else if (settings.is_table("of")) {
-    config.of.push_back(make_classifier(settings.table("of")));
-  } else if (settings.has("of")) {
-    for (const Settings& one : settings.tables("of")) config.of.push_back(make_classifier(one));
-    config.members = std::max<std::size_t>(config.of.size(), 1);
+  const Key of("of",
+               "what the members are: the name of a kind, a table of a classifier, or a list of "
+               "such tables that the members take in turn");
+  const auto add = [&](std::shared_ptr<const Classifier> member) {
+    if (member != nullptr) config.of.push_back(std::move(member));
+  };
+  const bool named = settings.is_text("of"), one = settings.is_table("of");
+  if (named) add(make_classifier(settings.choice(of, "mlp", classifier_kinds())));
+  if (one) add(make_classifier(settings.table(of)));
+  if (settings.describing() || (settings.has("of") && !named && !one)) {
+    for (const Settings& each : settings.tables(of)) add(make_classifier(each));
+    if (!settings.describing()) config.members = std::max<std::size_t>(config.of.size(), 1);
   }
-  config.members = static_cast<std::size_t>(
-      settings.integer("members", static_cast<std::int64_t>(config.members), 1, 1000));
-  config.bootstrap = settings.flag("bootstrap", config.bootstrap);
+  config.members =
+      settings.count({"members", "how many; by default the length of the list where of is one"},
+                     config.members, 1, 1000);
+  config.bootstrap = settings.flag({"bootstrap",
+                                    "weighs the rows of each member by chance, so that their "
+                                    "spread holds the finite sample too"},
+                                   config.bootstrap);
   return config;
 }
 

@@ -41,9 +41,11 @@ Sums add(Sums a, const Sums& b) {
 
 Logistic::Config Logistic::Config::from(Settings settings) {
   Config config;
-  config.l2 = settings.number("l2", config.l2, Limits::non_negative());
-  config.max_iterations = static_cast<std::size_t>(
-      settings.integer("max_iterations", static_cast<std::int64_t>(config.max_iterations), 1));
+  config.l2 =
+      settings.number({"l2", "penalty on the coefficients, against the mean loss of one event"},
+                      config.l2, Limits::non_negative());
+  config.max_iterations =
+      settings.count({"max_iterations", "Newton steps, at most"}, config.max_iterations, 1);
   return config;
 }
 

@@ -68,35 +68,46 @@ constexpr std::size_t scoring_block = 8192;
 
 Mlp::Config Mlp::Config::from(Settings settings) {
   Config c;
-  c.hidden = settings.whole_numbers("hidden", c.hidden, Limits::between(1, 65536));
-  const auto choose = [&]<class Choice>(const char* key, Choice& value,
+  c.hidden =
+      settings.whole_numbers({"hidden", "width of each hidden layer; []: a linear classifier"},
+                             c.hidden, Limits::between(1, 65536));
+  const auto choose = [&]<class Choice>(const Key& key, Choice& value,
                                         const std::vector<std::string>& names) {
     value = from_name<Choice>(settings.choice(key, name_of(value, names), names), names);
   };
-  const auto count = [&](const char* key, std::size_t& value) {
-    value = static_cast<std::size_t>(
-        settings.integer(key, static_cast<std::int64_t>(value), 1, 1'000'000'000));
+  const auto count = [&](const Key& key, std::size_t& value) {
+    value = settings.count(key, value, 1, 1'000'000'000);
   };
-  const auto number = [&](const char* key, double& value, Limits limits) {
+  const auto number = [&](const Key& key, double& value, Limits limits) {
     value = settings.number(key, value, limits);
   };
-  choose("activation", c.activation, activations);
-  choose("loss", c.loss, losses);
-  choose("schedule", c.schedule, schedules);
-  count("batch_size", c.batch_size);
-  count("epochs", c.epochs);
-  count("decay_epochs", c.decay_epochs);
-  count("patience", c.patience);
-  number("learning_rate", c.learning_rate, Limits::positive());
-  number("warm_up", c.warm_up, Limits::between(0, 1));
-  number("final_rate", c.final_rate, Limits::between(0, 1));
-  number("decay", c.decay, Limits::between(0, 1));
-  number("beta1", c.beta1, Limits::between(0, 0.999999));
-  number("beta2", c.beta2, Limits::between(0, 0.999999));
-  if (settings.has("weight_decay"))
-    c.weight_decay = settings.number("weight_decay", 0.0, Limits::between(0, 1e6));
-  number("l2", c.l2, Limits::between(0, 1e6));
-  number("held_out", c.held_out, Limits::between(0, 0.9));
+  choose({"activation", "of the hidden layers"}, c.activation, activations);
+  choose({"loss", "what the training minimises"}, c.loss, losses);
+  choose({"schedule", "how the learning rate falls over the training"}, c.schedule, schedules);
+  count({"batch_size", "rows a step"}, c.batch_size);
+  count({"epochs", "passes over the data, at most"}, c.epochs);
+  count({"decay_epochs",
+         "schedule \"step\" or \"exponential\": epochs in which the rate falls by decay"},
+        c.decay_epochs);
+  count({"patience", "epochs without a better held-out loss before it stops"}, c.patience);
+  number({"learning_rate", "the highest of the schedule"}, c.learning_rate, Limits::positive());
+  number({"warm_up", "part of the steps over which the rate rises to it"}, c.warm_up,
+         Limits::between(0, 1));
+  number({"final_rate", "schedule \"cosine\": the last rate, as a part of the first"}, c.final_rate,
+         Limits::between(0, 1));
+  number({"decay", "schedule \"step\" or \"exponential\": factor every decay_epochs"}, c.decay,
+         Limits::between(0, 1));
+  number({"beta1", "Adam's memory of the gradient"}, c.beta1, Limits::between(0, 0.999999));
+  number({"beta2", "Adam's memory of its square"}, c.beta2, Limits::between(0, 0.999999));
+  c.weight_decay = settings.optional_number(
+      {"weight_decay",
+       "weights shrink by rate times this each step; absent: 4.5/√n for n events, because the less "
+       "there is to learn from, the smoother the answer must be"},
+      Limits::between(0, 1e6));
+  number({"l2", "adds l2/2 times the sum of the squared weights to the loss"}, c.l2,
+         Limits::between(0, 1e6));
+  number({"held_out", "part of the rows kept to watch the loss; 0: none, and no early stop"},
+         c.held_out, Limits::between(0, 0.9));
   return c;
 }
 

@@ -66,18 +66,20 @@ detail::Booster grow_group(const RandomForest::Config& config, const TrainingSet
 
 RandomForest::Config RandomForest::Config::from(Settings settings) {
   Config config;
-  const auto count = [&](const char* key, std::size_t fallback, std::int64_t low,
-                         std::int64_t high) {
-    return static_cast<std::size_t>(
-        settings.integer(key, static_cast<std::int64_t>(fallback), low, high));
-  };
-  config.trees = count("trees", config.trees, 1, 100000);
-  config.depth = count("depth", config.depth, 1, 30);
-  config.min_leaf = settings.number("min_leaf", config.min_leaf, Limits::non_negative());
-  config.shrink = settings.number("shrink", config.shrink, Limits::positive());
-  config.features = settings.number("features", config.features, Limits::between(0.0, 1.0));
-  config.bootstrap = settings.flag("bootstrap", config.bootstrap);
-  config.bins = count("bins", config.bins, 2, 65535);
+  config.trees = settings.count({"trees", "how many trees"}, config.trees, 1, 100000);
+  config.depth =
+      settings.count({"depth", "splits from root to leaf, at most"}, config.depth, 1, 30);
+  config.min_leaf = settings.number({"min_leaf", "events of mean weight that a leaf needs"},
+                                    config.min_leaf, Limits::non_negative());
+  config.shrink = settings.number(
+      {"shrink", "draws the value of a leaf towards one half, in events of mean weight"},
+      config.shrink, Limits::positive());
+  config.features = settings.number(
+      {"features", "part of the features tried at each split; 0: the square root of their number"},
+      config.features, Limits::between(0.0, 1.0));
+  config.bootstrap = settings.flag(
+      {"bootstrap", "each tree learns from rows drawn with replacement"}, config.bootstrap);
+  config.bins = settings.count({"bins", "bins of a feature"}, config.bins, 2, 65535);
   return config;
 }
 

@@ -1,6 +1,7 @@
 #include "neyman/core/settings.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +30,26 @@ std::optional<double> as_number(const SettingValue& value) {
   return std::nullopt;
 }
 
+using Type = KeyDescription::Type;
+
+/// A list as TOML; "" where it is empty, which stands for none.
+template <class Values, class Format>
+std::string list_of(const Values& values, Format&& format) {
+  std::string out;
+  for (const auto& value : values)
+    out += fmt::format("{}{}", out.empty() ? "[" : ", ", format(value));
+  return out.empty() ? out : fmt::format("{}]", out);
+}
+const auto plain = [](const auto& value) { return fmt::format("{}", value); };
+std::string quoted(std::string_view text) {
+  return text.empty() ? std::string() : fmt::format("\"{}\"", text);
+}
+
+Limits whole_limits(std::int64_t low, std::int64_t high) {
+  const bool open = high >= (std::int64_t{1} << 53);
+  return {static_cast<double>(low), open ? infinity : static_cast<double>(high), false, open};
+}
+
 std::string join_path(const std::string& path, std::string_view key) {
   if (path.empty() || key.empty()) return path + std::string(key);
   return fmt::format("{}.{}", path, key);
@@ -46,27 +67,6 @@ std::string describe(const SettingValue& value) {
                     value.data);
 }
 
-Limits Limits::any() { return {-infinity, infinity, true, true}; }
-Limits Limits::positive() { return {0.0, infinity, true, true}; }
-Limits Limits::non_negative() { return {0.0, infinity, false, true}; }
-Limits Limits::between(double low, double high) { return {low, high, false, false}; }
-Limits Limits::inside(double low, double high) { return {low, high, true, true}; }
-
-bool Limits::contains(double value) const {
-  return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
-}
-
-std::string Limits::words() const {
-  if (low == -infinity && high == infinity) return "a finite number";
-  if (high == infinity && low == 0.0) return low_open ? "positive" : "not negative";
-  if (high == infinity) return fmt::format("{} {}", low_open ? "above" : "at least", low);
-  if (low == -infinity) return fmt::format("{} {}", high_open ? "below" : "at most", high);
-  if (low_open && high_open) return fmt::format("strictly between {} and {}", low, high);
-  if (low_open) return fmt::format("above {} and at most {}", low, high);
-  if (high_open) return fmt::format("at least {} and below {}", low, high);
-  return fmt::format("between {} and {}", low, high);
-}
-
 /// What all tables of one tree share.
 struct Settings::Shared {
   SettingValue root;
@@ -74,6 +74,7 @@ struct Settings::Shared {
   std::set<const SettingValue*> read;                          // values somebody asked for
   std::map<const SettingValue*, std::set<std::string>> asked;  // keys asked for, by table
   std::vector<Problem> problems;
+  Description* description = nullptr;  // in describing mode
 };
 
 Settings::Settings() : Settings(SettingValue::Table{}) {}
@@ -87,6 +88,80 @@ Settings::Settings(SettingValue::Table table, std::string file)
 
 Settings::Settings(std::shared_ptr<Shared> shared, const SettingValue* value, std::string path)
     : shared_(std::move(shared)), value_(value), path_(std::move(path)) {}
+
+Settings Settings::describing(Description& description) {
+  Settings out;
+  out.shared_->description = &description;
+  out.described_ = &description.root;
+  return out;
+}
+
+KeyDescription* Settings::note(const Key& key, KeyDescription::Shape shape, std::string fallback) {
+  if (!describing()) return nullptr;
+  problem(key.name, "is being described");
+  auto& keys = described_->keys;
+  auto at = std::find_if(keys.begin(), keys.end(),
+                         [&](const KeyDescription& known) { return known.name == key.name; });
+  if (at == keys.end()) {
+    at = keys.emplace(at);
+    at->name = key.name;
+  }
+  if (at->meaning.empty()) at->meaning = key.meaning;
+  if (shape.type == Type::table && at->table == nullptr)
+    at->table = std::make_shared<TableDescription>();
+  if (key.name == any_name) {
+    shape.limits = Limits::any();  // they follow from what the user writes elsewhere
+  } else {
+    at->required = at->required || key.is_required;
+    if (at->fallback.empty()) at->fallback = std::move(fallback);
+  }
+  const auto same = std::find_if(at->shapes.begin(), at->shapes.end(), [&](const auto& known) {
+    return known.type == shape.type && known.lists == shape.lists;
+  });
+  if (same == at->shapes.end()) {
+    at->shapes.push_back(std::move(shape));
+  } else {
+    for (auto& choice : shape.choices)
+      if (std::find(same->choices.begin(), same->choices.end(), choice) == same->choices.end())
+        same->choices.push_back(std::move(choice));
+  }
+  return &*at;
+}
+
+std::optional<std::string> Settings::kind_of(const Kinds& kinds) {
+  std::vector<std::string> names;
+  for (const auto& [name, meaning] : kinds.names) names.push_back(name);
+  const Key key("kind", kinds.meaning);
+  if (!kinds.fallback.empty()) return choice(key, kinds.fallback, names);
+  if (!has(key.name)) {
+    missing(key.name, fmt::format("one of {}", fmt::join(names, ", ")));
+    return std::nullopt;
+  }
+  const auto before = shared_->problems.size();
+  const auto found = is_text(key.name) ? choice(key, {}, names) : text(key, {});
+  return shared_->problems.size() > before ? std::nullopt : std::optional(found);
+}
+
+void Settings::describe_kinds(const Kinds& kinds,
+                              const std::function<void(const std::string& kind, Settings)>& read) {
+  std::vector<std::string> names;
+  for (const auto& [name, meaning] : kinds.names) names.push_back(name);
+  const auto presence = kinds.fallback.empty() ? Key::required : Key::optional;
+  note({"kind", kinds.meaning, presence}, {Type::choice, 0, Limits::any(), names},
+       quoted(kinds.fallback));
+  auto& of = described_->kinds;
+  if (std::none_of(of.begin(), of.end(), [&](const auto& l) { return l.topic == kinds.topic; }))
+    of.push_back({kinds.topic, kinds.fallback});
+  auto& lists = shared_->description->kinds;
+  if (!lists.try_emplace(kinds.topic).second) return;  // the members of a mixture are mixtures
+  for (const auto& [name, meaning] : kinds.names) {
+    TableDescription own;
+    Settings table = *this;
+    table.described_ = &own;
+    read(name, table);
+    lists[kinds.topic].push_back({name, meaning, std::move(own)});
+  }
+}
 
 const SettingValue* Settings::find(std::string_view key) const {
   for (const auto& [name, value] : std::get<SettingValue::Table>(value_->data))
@@ -103,10 +178,11 @@ const SettingValue* Settings::read(std::string_view key) {
 
 bool Settings::has(std::string_view key) const {
   shared_->asked[value_].insert(std::string(key));
-  return find(key) != nullptr;
+  return describing() || find(key) != nullptr;
 }
 
 std::vector<std::string> Settings::keys() const {
+  if (describing()) return {any_name};
   std::vector<std::string> out;
   for (const auto& entry : std::get<SettingValue::Table>(value_->data)) out.push_back(entry.first);
   return out;
@@ -132,29 +208,46 @@ void Settings::missing(std::string_view key, std::string_view expected) {
   problem(key, fmt::format("is missing, but must be {}", expected));
 }
 
-double Settings::number(std::string_view key, double fallback, Limits limits) {
-  const auto* value = read(key);
+double Settings::number(Key key, double fallback, Limits limits) {
+  note(key, {Type::number, 0, limits}, fmt::format("{}", fallback));
+  const auto* value = read(key.name);
   if (value == nullptr) return fallback;
   const auto found = as_number(*value);
   if (!found || !std::isfinite(*found) || !limits.contains(*found)) {
-    problem(key, fmt::format("is {}, but must be {}", describe(*value),
-                             found ? limits.words() : "a number"));
+    problem(key.name, fmt::format("is {}, but must be {}", describe(*value),
+                                  found ? limits.words() : "a number"));
     return fallback;
   }
   return *found;
 }
 
-double Settings::number(std::string_view key, Limits limits) {
-  if (read(key) == nullptr) {
-    missing(key, limits.words() == "a finite number" ? "a number" : limits.words());
+double Settings::number(Key key, Limits limits) {
+  key.is_required = true;
+  note(key, {Type::number, 0, limits});
+  if (read(key.name) == nullptr) {
+    missing(key.name, limits.words() == "a finite number" ? "a number" : limits.words());
     return 0.0;
   }
   return number(key, 0.0, limits);
 }
 
-std::int64_t Settings::integer(std::string_view key, std::int64_t fallback, std::int64_t low,
+std::optional<double> Settings::optional_number(Key key, Limits limits, double instead) {
+  note(key, {Type::number, 0, limits});
+  if (describing() || !has(key.name)) return std::nullopt;
+  return number(key, instead, limits);
+}
+
+std::optional<std::int64_t> Settings::optional_integer(Key key, std::int64_t low,
+                                                       std::int64_t high) {
+  note(key, {Type::whole, 0, whole_limits(low, high)});
+  if (describing() || !has(key.name)) return std::nullopt;
+  return integer(key, 0, low, high);
+}
+
+std::int64_t Settings::integer(Key key, std::int64_t fallback, std::int64_t low,
                                std::int64_t high) {
-  const auto* value = read(key);
+  note(key, {Type::whole, 0, whole_limits(low, high)}, fmt::format("{}", fallback));
+  const auto* value = read(key.name);
   if (value == nullptr) return fallback;
   const auto* found = std::get_if<std::int64_t>(&value->data);
   std::int64_t whole = found != nullptr ? *found : 0;
@@ -168,59 +261,69 @@ std::int64_t Settings::integer(std::string_view key, std::int64_t fallback, std:
     const auto range = high >= (std::int64_t{1} << 53)
                            ? fmt::format("a whole number of at least {}", low)
                            : fmt::format("a whole number between {} and {}", low, high);
-    problem(key, fmt::format("is {}, but must be {}", describe(*value), range));
+    problem(key.name, fmt::format("is {}, but must be {}", describe(*value), range));
     return fallback;
   }
   return whole;
 }
 
-bool Settings::flag(std::string_view key, bool fallback) {
-  const auto* value = read(key);
+std::size_t Settings::count(Key key, std::size_t fallback, std::int64_t low, std::int64_t high) {
+  return static_cast<std::size_t>(integer(key, static_cast<std::int64_t>(fallback), low, high));
+}
+
+bool Settings::flag(Key key, bool fallback) {
+  note(key, {Type::flag}, fallback ? "true" : "false");
+  const auto* value = read(key.name);
   if (value == nullptr) return fallback;
   if (const auto* found = std::get_if<bool>(&value->data)) return *found;
-  problem(key, fmt::format("is {}, but must be true or false", describe(*value)));
+  problem(key.name, fmt::format("is {}, but must be true or false", describe(*value)));
   return fallback;
 }
 
-std::string Settings::text(std::string_view key, std::string_view fallback) {
-  const auto* value = read(key);
+std::string Settings::text(Key key, std::string_view fallback) {
+  note(key, {Type::text}, quoted(fallback));
+  const auto* value = read(key.name);
   if (value == nullptr) return std::string(fallback);
   if (const auto* found = std::get_if<std::string>(&value->data)) return *found;
-  problem(key, fmt::format("is {}, but must be a text in quotes", describe(*value)));
+  problem(key.name, fmt::format("is {}, but must be a text in quotes", describe(*value)));
   return std::string(fallback);
 }
 
-std::string Settings::text(std::string_view key) {
-  if (read(key) == nullptr) {
-    missing(key, "a text in quotes");
+std::string Settings::text(Key key) {
+  key.is_required = true;
+  note(key, {Type::text});
+  if (read(key.name) == nullptr) {
+    missing(key.name, "a text in quotes");
     return {};
   }
   return text(key, "");
 }
 
-std::string Settings::choice(std::string_view key, std::string_view fallback,
+std::string Settings::choice(Key key, std::string_view fallback,
                              const std::vector<std::string>& choices) {
+  if (note(key, {Type::choice, 0, Limits::any(), choices}, quoted(fallback)) != nullptr)
+    return std::string(fallback);
   const std::string found = text(key, fallback);
   if (std::find(choices.begin(), choices.end(), found) != choices.end()) return found;
-  problem(key,
+  problem(key.name,
           fmt::format("is \"{}\", but must be one of {}", found, candidates_for(found, choices)));
   return std::string(fallback);
 }
 
-std::vector<double> Settings::numbers(std::string_view key, std::vector<double> fallback,
-                                      Limits limits) {
-  const auto* value = read(key);
+std::vector<double> Settings::numbers(Key key, std::vector<double> fallback, Limits limits) {
+  note(key, {Type::number, 1, limits}, list_of(fallback, plain));
+  const auto* value = read(key.name);
   if (value == nullptr) return fallback;
   const auto* array = std::get_if<SettingValue::Array>(&value->data);
   if (array == nullptr) {
-    problem(key, fmt::format("is {}, but must be a list of numbers", describe(*value)));
+    problem(key.name, fmt::format("is {}, but must be a list of numbers", describe(*value)));
     return fallback;
   }
   std::vector<double> out;
   for (std::size_t i = 0; i < array->size(); ++i) {
     const auto found = as_number((*array)[i]);
     if (!found || !std::isfinite(*found) || !limits.contains(*found)) {
-      problem(fmt::format("{}[{}]", key, i),
+      problem(fmt::format("{}[{}]", key.name, i),
               fmt::format("is {}, but must be {}", describe((*array)[i]),
                           found ? limits.words() : "a number"));
       return fallback;
@@ -230,32 +333,34 @@ std::vector<double> Settings::numbers(std::string_view key, std::vector<double> 
   return out;
 }
 
-std::vector<std::size_t> Settings::whole_numbers(std::string_view key,
-                                                 std::vector<std::size_t> fallback, Limits limits) {
+std::vector<std::size_t> Settings::whole_numbers(Key key, std::vector<std::size_t> fallback,
+                                                 Limits limits) {
+  if (note(key, {Type::whole, 1, limits}, list_of(fallback, plain)) != nullptr) return fallback;
   const auto values = numbers(key, {fallback.begin(), fallback.end()}, limits);
   std::vector<std::size_t> out;
   for (const double value : values) {
     if (value != std::floor(value))
-      problem(fmt::format("{}[{}]", key, out.size()),
+      problem(fmt::format("{}[{}]", key.name, out.size()),
               fmt::format("is {}, but must be a whole number", value));
     out.push_back(static_cast<std::size_t>(value));
   }
   return out;
 }
 
-std::vector<std::string> Settings::texts(std::string_view key, std::vector<std::string> fallback) {
-  const auto* value = read(key);
+std::vector<std::string> Settings::texts(Key key, std::vector<std::string> fallback) {
+  note(key, {Type::text, 1}, list_of(fallback, quoted));
+  const auto* value = read(key.name);
   if (value == nullptr) return fallback;
   const auto* array = std::get_if<SettingValue::Array>(&value->data);
   if (array == nullptr) {
-    problem(key, fmt::format("is {}, but must be a list of texts", describe(*value)));
+    problem(key.name, fmt::format("is {}, but must be a list of texts", describe(*value)));
     return fallback;
   }
   std::vector<std::string> out;
   for (const auto& element : *array) {
     const auto* found = std::get_if<std::string>(&element.data);
     if (found == nullptr) {
-      problem(key, fmt::format("contains {}, but must be a list of texts", describe(element)));
+      problem(key.name, fmt::format("contains {}, but must be a list of texts", describe(element)));
       return fallback;
     }
     out.push_back(*found);
@@ -263,10 +368,41 @@ std::vector<std::string> Settings::texts(std::string_view key, std::vector<std::
   return out;
 }
 
-std::vector<std::vector<double>> Settings::rows(std::string_view key) {
-  const auto* value = read(key);
+std::vector<std::string> Settings::choices(Key key, std::vector<std::string> fallback,
+                                           const std::vector<std::string>& choices,
+                                           std::string_view noun) {
+  if (note(key, {Type::choice, 1, Limits::any(), choices}, list_of(fallback, quoted)) != nullptr)
+    return fallback;
+  const auto found = texts(key, std::move(fallback));
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (std::find(choices.begin(), choices.end(), found[i]) == choices.end())
+      problem(fmt::format("{}[{}]", key.name, i), unknown_name(found[i], noun, choices));
+  return found;
+}
+
+std::optional<std::pair<double, double>> Settings::range(Key key) {
+  constexpr const char* expected = "[lowest, highest]";
+  key.is_required = true;
+  note(key, {.type = Type::number, .lists = 1, .size = 2});
+  if (!has(key.name)) {
+    missing(key.name, expected);
+    return std::nullopt;
+  }
+  const auto before = shared_->problems.size();
+  const auto found = numbers(key, {});
+  if (shared_->problems.size() > before) return std::nullopt;
+  if (found.size() == 2 && found[0] < found[1]) return std::pair(found[0], found[1]);
+  problem(key.name, found.size() == 2
+                        ? fmt::format("is [{}, {}], but must be {}", found[0], found[1], expected)
+                        : fmt::format("has {} values, but must be {}", found.size(), expected));
+  return std::nullopt;
+}
+
+std::vector<std::vector<double>> Settings::rows(Key key) {
+  note(key, {Type::number, 2});
+  const auto* value = read(key.name);
   if (value == nullptr) {
-    missing(key, "a list of rows of numbers");
+    missing(key.name, "a list of rows of numbers");
     return {};
   }
   const auto* array = std::get_if<SettingValue::Array>(&value->data);
@@ -284,33 +420,38 @@ std::vector<std::vector<double>> Settings::rows(std::string_view key) {
     }
     out.push_back(std::move(numbers));
     if (fits && out.back().size() != out.front().size()) {
-      problem(key, fmt::format("has {} values in row {}, but {} in the first", out.back().size(), i,
-                               out.front().size()));
+      problem(key.name, fmt::format("has {} values in row {}, but {} in the first",
+                                    out.back().size(), i, out.front().size()));
       return {};
     }
   }
   if (fits) return out;
-  problem(key,
+  problem(key.name,
           fmt::format("is {}, but must be a list of rows of finite numbers", describe(*value)));
   return {};
 }
 
-std::optional<std::variant<double, std::string>> Settings::number_or_text(std::string_view key) {
-  const auto* value = read(key);
+std::optional<std::variant<double, std::string>> Settings::number_or_text(
+    Key key, Limits limits, std::optional<double> fallback) {
+  key.is_required = key.is_required || !fallback;
+  note(key, {Type::formula, 0, limits}, fallback ? fmt::format("{}", *fallback) : "");
+  const auto* value = read(key.name);
   if (value == nullptr) return std::nullopt;
   if (const auto found = as_number(*value); found && std::isfinite(*found)) return *found;
   if (const auto* found = std::get_if<std::string>(&value->data)) return *found;
-  problem(key, fmt::format("is {}, but must be a finite number or a formula in quotes",
-                           describe(*value)));
+  problem(key.name, fmt::format("is {}, but must be a finite number or a formula in quotes",
+                                describe(*value)));
   return std::nullopt;
 }
 
-std::vector<std::variant<double, std::string>> Settings::numbers_or_texts(std::string_view key) {
-  const auto* value = read(key);
+std::vector<std::variant<double, std::string>> Settings::numbers_or_texts(Key key, Limits limits) {
+  note(key, {Type::formula, 1, limits});
+  const auto* value = read(key.name);
   if (value == nullptr) return {};
   const auto* array = std::get_if<SettingValue::Array>(&value->data);
   if (array == nullptr) {
-    problem(key, fmt::format("is {}, but must be a list of numbers or formulas", describe(*value)));
+    problem(key.name,
+            fmt::format("is {}, but must be a list of numbers or formulas", describe(*value)));
     return {};
   }
   std::vector<std::variant<double, std::string>> out;
@@ -320,8 +461,8 @@ std::vector<std::variant<double, std::string>> Settings::numbers_or_texts(std::s
     } else if (const auto* formula = std::get_if<std::string>(&element.data)) {
       out.emplace_back(*formula);
     } else {
-      problem(key, fmt::format("contains {}, but must be a list of numbers or formulas",
-                               describe(element)));
+      problem(key.name, fmt::format("contains {}, but must be a list of numbers or formulas",
+                                    describe(element)));
       return {};
     }
   }
@@ -329,19 +470,21 @@ std::vector<std::variant<double, std::string>> Settings::numbers_or_texts(std::s
 }
 
 std::vector<std::vector<std::variant<double, std::string>>> Settings::lists_of_numbers_or_texts(
-    std::string_view key) {
-  const auto* value = read(key);
+    Key key, KeyDescription::Shape described) {
+  note(key, std::move(described));
+  const auto* value = read(key.name);
   if (value == nullptr) return {};
   const auto* array = std::get_if<SettingValue::Array>(&value->data);
   if (array == nullptr) {
-    problem(key, fmt::format("is {}, but must be a list of lists", describe(*value)));
+    problem(key.name, fmt::format("is {}, but must be a list of lists", describe(*value)));
     return {};
   }
   std::vector<std::vector<std::variant<double, std::string>>> out;
   for (std::size_t i = 0; i < array->size(); ++i) {
     const auto* row = std::get_if<SettingValue::Array>(&(*array)[i].data);
     if (row == nullptr) {
-      problem(key, fmt::format("contains {}, but must be a list of lists", describe((*array)[i])));
+      problem(key.name,
+              fmt::format("contains {}, but must be a list of lists", describe((*array)[i])));
       return {};
     }
     out.emplace_back();
@@ -351,8 +494,9 @@ std::vector<std::vector<std::variant<double, std::string>>> Settings::lists_of_n
       } else if (const auto* formula = std::get_if<std::string>(&element.data)) {
         out.back().emplace_back(*formula);
       } else {
-        problem(key, fmt::format("contains {} in list {}, but must be lists of numbers or formulas",
-                                 describe(element), i));
+        problem(key.name,
+                fmt::format("contains {} in list {}, but must be lists of numbers or formulas",
+                            describe(element), i));
         return {};
       }
     }
@@ -362,27 +506,44 @@ std::vector<std::vector<std::variant<double, std::string>>> Settings::lists_of_n
 
 bool Settings::is_table(std::string_view key) const {
   const auto* value = find(key);
-  return value != nullptr && std::holds_alternative<SettingValue::Table>(value->data);
+  return describing() ||
+         (value != nullptr && std::holds_alternative<SettingValue::Table>(value->data));
 }
 
 bool Settings::is_text(std::string_view key) const {
   const auto* value = find(key);
-  return value != nullptr && std::holds_alternative<std::string>(value->data);
+  return describing() || (value != nullptr && std::holds_alternative<std::string>(value->data));
 }
 
-Settings Settings::table(std::string_view key) {
+bool Settings::is_list(std::string_view key) const {
+  const auto* value = find(key);
+  return describing() ||
+         (value != nullptr && std::holds_alternative<SettingValue::Array>(value->data));
+}
+
+Settings Settings::table(Key key) {
   static const SettingValue empty{SettingValue::Table{}, 0};
-  const auto* value = read(key);
+  if (const auto* noted = note(key, {Type::table})) {
+    Settings out(shared_, &empty, join_path(path_, key.name));
+    out.described_ = noted->table.get();
+    return out;
+  }
+  const auto* value = read(key.name);
   if (value != nullptr && !std::holds_alternative<SettingValue::Table>(value->data)) {
-    problem(key,
+    problem(key.name,
             fmt::format("is {}, but must be a table such as {{ key = value }}", describe(*value)));
     value = nullptr;
   }
-  return {shared_, value != nullptr ? value : &empty, join_path(path_, key)};
+  return {shared_, value != nullptr ? value : &empty, join_path(path_, key.name)};
 }
 
-std::vector<Settings> Settings::tables(std::string_view key) {
-  const auto* value = read(key);
+std::vector<Settings> Settings::tables(Key key) {
+  if (const auto* noted = note(key, {Type::table, 1})) {
+    Settings one(shared_, value_, join_path(path_, key.name));
+    one.described_ = noted->table.get();
+    return {one};
+  }
+  const auto* value = read(key.name);
   if (value == nullptr) return {};
   const auto* array = std::get_if<SettingValue::Array>(&value->data);
   std::vector<Settings> out;
@@ -391,10 +552,10 @@ std::vector<Settings> Settings::tables(std::string_view key) {
     const auto& element = (*array)[i];
     fits = std::holds_alternative<SettingValue::Table>(element.data);
     shared_->read.insert(&element);
-    out.push_back({shared_, &element, fmt::format("{}[{}]", join_path(path_, key), i)});
+    out.push_back({shared_, &element, fmt::format("{}[{}]", join_path(path_, key.name), i)});
   }
   if (fits) return out;
-  problem(key, fmt::format("is {}, but must be a list of tables", describe(*value)));
+  problem(key.name, fmt::format("is {}, but must be a list of tables", describe(*value)));
   return {};
 }
 

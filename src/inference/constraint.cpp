@@ -95,38 +95,38 @@ std::string to_string(Constraint::Kind kind) {
 }
 
 std::optional<Constraint> make_constraint(Settings settings, std::size_t parameter) {
-  const std::size_t before = settings.problems().size();
-  if (!settings.has("kind")) {
-    settings.problem("kind", "is missing, but must be one of gaussian, log-normal, poisson");
-    return std::nullopt;
-  }
-  const auto kind = settings.choice("kind", "gaussian", {"gaussian", "log-normal", "poisson"});
-  if (settings.problems().size() > before) return std::nullopt;
-  std::optional<Constraint> out;
-  if (kind == "gaussian") {
-    const double mean = settings.number("mean"),
-                 sigma = settings.number("sigma", Limits::positive());
-    if (settings.problems().size() == before) out = Constraint::gaussian(parameter, mean, sigma);
-  } else if (kind == "log-normal") {
-    const double mean = settings.number("mean", Limits::positive());
-    if (settings.has("kappa") == settings.has("relative")) {
-      settings.problem("kappa", "or relative must be given, and not both");
-      return std::nullopt;
+  const Kinds kinds{"constraint",
+                    "how the auxiliary measurement is distributed",
+                    "",
+                    {{"gaussian", "a normal measurement of the parameter"},
+                     {"log-normal", "a positive parameter, known to a factor"},
+                     {"poisson", "a count with mean tau times the parameter"}}};
+  return settings.by_kind(kinds, [&](const std::string& kind, Settings table) {
+    const std::size_t before = table.problems().size();
+    std::optional<Constraint> out;
+    if (kind == "gaussian") {
+      const double mean = table.number({"mean", "what was measured"});
+      const double sigma = table.number({"sigma", "its standard deviation"}, Limits::positive());
+      if (table.problems().size() == before) out = Constraint::gaussian(parameter, mean, sigma);
+    } else if (kind == "log-normal") {
+      const double mean = table.number({"mean", "what was measured"}, Limits::positive());
+      if (table.has("kappa") == table.has("relative"))
+        table.problem("kappa", "or relative must be given, and not both");
+      const auto kappa = table.optional_number(
+          {"kappa", "factor of one standard deviation; this or relative"}, Limits::above(1.0));
+      const auto relative = table.optional_number(
+          {"relative", "relative standard deviation; this or kappa"}, Limits::positive());
+      if (table.problems().size() == before)
+        out = relative ? Constraint::log_normal_relative(parameter, mean, *relative)
+                       : Constraint::log_normal(parameter, mean, *kappa);
+    } else {
+      const double count = table.number({"count", "what was counted"}, Limits::non_negative());
+      const double tau =
+          table.number({"tau", "mean of the count for a parameter of 1"}, 1.0, Limits::positive());
+      if (table.problems().size() == before) out = Constraint::poisson(parameter, count, tau);
     }
-    const bool relative = settings.has("relative");
-    const double width =
-        relative ? settings.number("relative", Limits::positive()) : settings.number("kappa");
-    if (!relative && settings.problems().size() == before && !(width > 1.0))
-      settings.problem("kappa", fmt::format("is {}, but must be above 1", width));
-    if (settings.problems().size() == before)
-      out = relative ? Constraint::log_normal_relative(parameter, mean, width)
-                     : Constraint::log_normal(parameter, mean, width);
-  } else {
-    const double count = settings.number("count", Limits::non_negative());
-    const double tau = settings.number("tau", 1.0, Limits::positive());
-    if (settings.problems().size() == before) out = Constraint::poisson(parameter, count, tau);
-  }
-  return out;
+    return out;
+  });
 }
 
 ConstrainedLikelihood::ConstrainedLikelihood(std::shared_ptr<const Likelihood> of,

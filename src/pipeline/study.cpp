@@ -47,6 +47,11 @@ bool depends_on(const Distribution& distribution, const ParameterSpace& paramete
   }
 }
 
+// Keys that are read for both kinds of studies.
+constexpr Key classifier_key("classifier", "what learns the ratios");
+constexpr Key calibration_key("calibration", "how scores become ratios");
+constexpr Key normalise_key("normalise", "make the mean of r over the denominator one");
+
 /// Reads a study section by section. A section that rests on one with problems is left aside, so
 /// that one mistake is told once.
 class StudyReader {
@@ -56,13 +61,15 @@ class StudyReader {
     study_.file = std::move(file);
     study_.folder = std::move(folder);
     for (const auto& key : settings_.keys())
-      study_.settings.emplace_back(key, *settings_.find(key));
+      if (const auto* value = settings_.find(key)) study_.settings.emplace_back(key, *value);
   }
 
   Study read() {
-    auto head = settings_.table("study");
-    study_.name = head.text("name", "study");
-    study_.seed = static_cast<std::uint64_t>(head.integer("seed", 1));
+    auto head = settings_.table({"study", "name and seed of the study"});
+    study_.name = head.text({"name", "what the study is called"}, "study");
+    study_.seed = static_cast<std::uint64_t>(
+        head.integer({"seed", "everything random follows from it; neyman run --seed overrides it"},
+                     static_cast<std::int64_t>(study_.seed)));
     read_parameters();
     read_simulator();
     read_reference();
@@ -75,9 +82,11 @@ class StudyReader {
     read_coverage();
     read_diagnostics();
     if (study_.simulator && !can_simulate(*study_.simulator)) refuse_simulation();
-    auto report = settings_.table("report");
-    study_.title = report.text("title", study_.name);
-    study_.figures = report.flag("figures", true);
+    auto report = settings_.table({"report", "the report and its figures"});
+    study_.title =
+        report.text({"title", "of the report; by default the study's name"}, study_.name);
+    study_.figures = report.flag({"figures", "draw figures"}, study_.figures);
+    if (settings_.describing()) return {};
     reseed(study_, study_.seed);
     settings_.refuse_unread();
     settings_.throw_if_problems();
@@ -87,7 +96,9 @@ class StudyReader {
  private:
   void read_parameters() {
     const auto before = settings_.problems().size();
-    auto table = settings_.table("parameters");
+    auto table = settings_.table({"parameters",
+                                  "what is fitted, by name, such as gamma = { range = [0, 1] }",
+                                  Key::required});
     if (table.keys().empty() && settings_.problems().size() == before)
       settings_.problem("parameters",
                         "is missing, but must name at least one parameter, such as gamma = "
@@ -98,10 +109,11 @@ class StudyReader {
       if (!table.is_table(name)) continue;
       auto entry = table.table(name);
       if (!entry.has("constraint")) continue;
-      if (const auto made = make_constraint(entry.table("constraint"), parameters.size() - 1))
+      auto constraint = entry.table({"constraint", "what an auxiliary measurement says about it"});
+      if (const auto made = make_constraint(constraint, parameters.size() - 1))
         study_.constraints.push_back(*made);
     }
-    parameters_known_ = parameters_known_ && !parameters.empty();
+    parameters_known_ = settings_.describing() || (parameters_known_ && !parameters.empty());
     study_.parameters = ParameterSpace(std::move(parameters));
     for (const auto& parameter : study_.parameters)
       truth_.push_back(parameter.truth.value_or(0.5 * (parameter.low + parameter.high)));
@@ -109,7 +121,7 @@ class StudyReader {
 
   Parameter read_parameter(Settings& table, const std::string& name) {
     Parameter parameter{name, 0.0, 1.0, {}};
-    auto entry = table.table(name);
+    auto entry = table.table({name, "a parameter, by the name that formulas use"});
     if (!table.is_table(name)) {
       parameters_known_ = false;
       return parameter;
@@ -120,32 +132,25 @@ class StudyReader {
       table.problem(name, "cannot be used in formulas: " + error.reason());
       parameters_known_ = false;
     }
-    const auto before = settings_.problems().size();
-    const auto range = entry.numbers("range", {});
-    if (!entry.has("range"))
-      entry.problem("range", "is missing, but must be [lowest, highest]");
-    else if (range.size() == 2 && range[0] >= range[1])
-      entry.problem("range",
-                    fmt::format("is [{}, {}], but must be [lowest, highest]", range[0], range[1]));
-    else if (range.size() != 2 && settings_.problems().size() == before)
-      entry.problem("range",
-                    fmt::format("has {} values, but must be [lowest, highest]", range.size()));
-    if (settings_.problems().size() == before) {
-      parameter.low = range[0];
-      parameter.high = range[1];
+    if (const auto range =
+            entry.range({"range", "[lowest, highest] value; the fit stays inside"})) {
+      parameter.low = range->first;
+      parameter.high = range->second;
     } else {
       parameters_known_ = false;
     }
     const auto within =
         parameters_known_ ? Limits::between(parameter.low, parameter.high) : Limits::any();
-    const double truth = entry.number("truth", 0.5 * (parameter.low + parameter.high), within);
-    if (entry.has("truth")) parameter.truth = truth;
-    parameter.nuisance = entry.choice("role", "interest", {"interest", "nuisance"}) == "nuisance";
+    parameter.truth = entry.optional_number(
+        {"truth", "marks figures; data are simulated at it where there is no file"}, within,
+        0.5 * (parameter.low + parameter.high));
+    parameter.nuisance = entry.choice({"role", "a nuisance is profiled, and left out of contours"},
+                                      "interest", {"interest", "nuisance"}) == "nuisance";
     return parameter;
   }
 
   void read_simulator() {
-    auto table = settings_.table("simulator");
+    auto table = settings_.table({"simulator", "how events are made", Key::required});
     if (!settings_.has("simulator"))
       settings_.problem("simulator", "is missing, but must describe how events are simulated");
     if (!settings_.is_table("simulator") || !parameters_known_) return;
@@ -240,8 +245,9 @@ class StudyReader {
   }
 
   /// A θ at which events are simulated or ratios are taken, so that the weights must be allowed.
-  std::vector<double> point(Settings parent, const char* key) {
-    auto table = parent.table(key);
+  std::vector<double> point(Settings parent, const Key& of) {
+    auto table = parent.table(of);
+    const auto key = of.name;
     if (!parameters_known_) return truth_;
     const auto before = settings_.problems().size();
     auto point = read_point(table, study_.parameters, truth_);
@@ -265,16 +271,31 @@ class StudyReader {
                         fmt::format("is missing, but must give the denominator of the ratios, "
                                     "such as {} = {}",
                                     study_.parameters[0].name, study_.parameters[0].low));
-    study_.reference = point(settings_, "reference");
+    study_.reference = point(settings_, {"reference", "θ of the denominator of the ratios"});
   }
 
   void read_training() {
-    auto table = settings_.table("training");
-    study_.training_samples = static_cast<std::size_t>(table.integer("samples", 200000, 1));
+    auto table = settings_.table({"training", "what is simulated to learn from"});
+    study_.training_samples = table.count(
+        {"samples", "simulated events in all, shared equally by the components of a mixture"},
+        study_.training_samples, 1);
     const bool mixture = study_.mixture != nullptr || !study_.simulator;
-    const auto folds = static_cast<std::size_t>(table.integer("folds", mixture ? 5 : 2, 2, 1000));
+    const auto folds =
+        table.count({"folds", "of the cross-fitting; 2 by default where one model serves all θ"},
+                    mixture ? study_.learning.folds : study_.parameterized.network.folds, 2, 1000);
     study_.learning.folds = study_.parameterized.network.folds =
         study_.parameterized.classifier.folds = folds;
+    const Key design("design",
+                     "where the θ of the events come from, where one model serves all θ: a name or "
+                     "a table; a command has \"sobol\" by default"),
+        fresh("fresh",
+              "for a classifier with θ as input: each fold has events of its own, new in every "
+              "epoch");
+    if (settings_.describing()) {
+      Design::from(table, design, study_.parameters, study_.folder);
+      table.flag(fresh, study_.parameterized.classifier.fresh);
+      return;
+    }
     if (!study_.simulator) return skip(table, {"design", "fresh"});
     std::size_t least = 100 * folds;
     if (!can_simulate(*study_.simulator)) study_.training_samples = stored_events();
@@ -292,9 +313,10 @@ class StudyReader {
       const bool spread = !table.has("design") && study_.simulator->runs().events > 1;
       study_.parameterized.design = std::make_shared<const Design>(
           spread ? Design(study_.parameters, {.kind = Design::Kind::sobol})
-                 : Design::from(table, "design", study_.parameters, study_.folder));
+                 : Design::from(table, design, study_.parameters, study_.folder));
       check_design(table);
-      study_.parameterized.classifier.fresh = table.flag("fresh", false);
+      study_.parameterized.classifier.fresh =
+          table.flag(fresh, study_.parameterized.classifier.fresh);
     }
     if (study_.training_samples < least)
       table.problem(
@@ -351,65 +373,88 @@ class StudyReader {
     return made(table, [](const Settings& from) { return make_classifier(from); });
   }
 
+  /// Whether keys for one model for all θ belong here.
+  bool one_model() const { return settings_.describing() || (study_.simulator && !study_.mixture); }
+
   void read_learning() {
-    if (study_.simulator && !study_.mixture) return read_parameterized();
+    if (one_model()) read_parameterized();
+    if (study_.simulator && !study_.mixture) return;
     if (!study_.simulator && wants_separable()) {
       settings_.skip("classifier");
       settings_.skip("calibration");
       return;
     }
-    study_.learning.classifier = classifier(settings_.table("classifier"));
-    auto table = settings_.table("calibration");
+    study_.learning.classifier = classifier(settings_.table(classifier_key));
+    auto table = settings_.table(calibration_key);
     study_.learning.calibrator =
         made(table, [](const Settings& from) { return make_calibrator(from); });
-    study_.learning.replicas = static_cast<std::size_t>(table.integer("replicas", 40, 0, 10000));
-    study_.learning.normalise = table.flag("normalise", true);
+    study_.learning.replicas = table.count(
+        {"replicas", "of a mixture, for the uncertainty from finite simulation; 0: not estimated"},
+        study_.learning.replicas, 0, 10000);
+    study_.learning.normalise = table.flag(normalise_key, study_.learning.normalise);
     if (!study_.simulator) skip(table, {"across", "events"});
   }
 
   /// One model for all θ: a separable network, or any classifier with θ as input.
   void read_parameterized() {
-    auto& learned = study_.parameterized;
-    auto table = settings_.table("classifier");
-    auto calibration = settings_.table("calibration");
-    learned.separable = !table.has("kind") || wants_separable();
-    if (learned.separable) {
-      table.text("kind", "separable");
-      const std::size_t folds = learned.network.folds;
-      learned.network = SeparableRatio::Config::from(table);
-      learned.network.folds = folds;
-      if (calibration.has("across") && calibration.text("across", "smooth") != "smooth")
+    auto table = settings_.table(classifier_key);
+    auto calibration = settings_.table(calibration_key);
+    auto& separable = study_.parameterized.separable;
+    separable = !table.has("kind") || wants_separable();
+    if (separable || settings_.describing()) read_separable(table, calibration);
+    if (!separable) read_classifier_across(table, calibration);
+  }
+
+  void read_separable(Settings table, Settings calibration) {
+    auto& network = study_.parameterized.network;
+    const std::size_t folds = network.folds;
+    const Kinds kinds{"separable",
+                      "which classifier; by default \"mlp\" for mixtures, \"separable\" where one "
+                      "model serves all θ",
+                      "separable",
+                      {{"separable", "a network of sums of products of functions of x and of θ"}}};
+    network = table.by_kind(kinds, [](const std::string&, const Settings& own) {
+      return SeparableRatio::Config::from(own);
+    });
+    network.folds = folds;
+    if (calibration.has("across") && !settings_.describing())
+      if (const auto across = calibration.text("across", "smooth"); across != "smooth")
         calibration.problem("across", fmt::format("is \"{}\", but a separable classifier is always "
                                                   "calibrated smoothly across θ (\"smooth\")",
-                                                  calibration.text("across", "smooth")));
-      refuse_calibrator(calibration);
-      learned.network.normalise = calibration.flag("normalise", true);
-      return;
-    }
-    auto& config = learned.classifier;
+                                                  across));
+    refuse_calibrator(calibration);
+    network.normalise = calibration.flag(normalise_key, network.normalise);
+  }
+
+  void read_classifier_across(Settings table, Settings calibration) {
+    using Across = ParameterizedClassifierRatio::Across;
+    auto& config = study_.parameterized.classifier;
     config.classifier = classifier(table);
     config.reference = study_.reference;
     // With files there are no events of one point: the average over their θ is the denominator.
-    config.denominator = study_.reference.empty() || study_.simulator->stored() != nullptr
-                             ? ParameterizedClassifierRatio::Denominator::marginal
-                             : ParameterizedClassifierRatio::Denominator::point;
-    using Across = ParameterizedClassifierRatio::Across;
+    config.denominator =
+        study_.reference.empty() || !study_.simulator || study_.simulator->stored() != nullptr
+            ? ParameterizedClassifierRatio::Denominator::marginal
+            : ParameterizedClassifierRatio::Denominator::point;
     const auto across =
-        calibration.choice("across", "smooth", {"smooth", "on-demand", "interpolate", "none"});
+        calibration.choice({"across",
+                            "how the calibration goes from one θ to another, for a classifier with "
+                            "θ as input: one smooth model for all θ, simulated on demand at each, "
+                            "interpolated between those of a grid, or none"},
+                           "smooth", {"smooth", "on-demand", "interpolate", "none"});
     config.calibration = across == "smooth"        ? Across::smooth
                          : across == "on-demand"   ? Across::on_demand
                          : across == "interpolate" ? Across::interpolate
                                                    : Across::none;
-    if (config.calibration == Across::on_demand || config.calibration == Across::interpolate) {
-      config.calibration_events =
-          static_cast<std::size_t>(calibration.integer("events", 100000, 100));
-      if (config.calibration == Across::interpolate)
-        config.interpolation = InterpolatedCalibration::Config::from(calibration);
-      config.calibrator =
-          made(calibration, [](const Settings& from) { return make_calibrator(from); });
-    } else {
-      refuse_calibrator(calibration);
-    }
+    const bool interpolated = settings_.describing() || config.calibration == Across::interpolate;
+    if (!interpolated && config.calibration != Across::on_demand)
+      return refuse_calibrator(calibration);
+    config.calibration_events = calibration.count(
+        {"events", "across = \"on-demand\" or \"interpolate\": simulated on each side"},
+        config.calibration_events, 100);
+    if (interpolated) config.interpolation = InterpolatedCalibration::Config::from(calibration);
+    config.calibrator =
+        made(calibration, [](const Settings& from) { return make_calibrator(from); });
   }
 
   /// Where no calibrator of one θ is used.
@@ -422,14 +467,20 @@ class StudyReader {
   }
 
   void read_data() {
-    auto table = settings_.table("data");
+    auto table = settings_.table({"data", "the observed events"});
     auto& data = study_.data;
     const auto before = settings_.problems().size();
-    if (table.has("file")) data.file = table.text("file");
-    data.events = static_cast<std::size_t>(table.integer("events", 5000, 1));
-    data.options.features = table.texts("columns", {});
-    data.options.weight = table.text("weights", "");
-    data.options.on_invalid = table.choice("invalid", "refuse", {"refuse", "drop"}) == "drop"
+    if (table.has("file"))
+      data.file = table.text({"file", "CSV, NPY or HDF5; absent: simulated at the truth"}, "");
+    data.events =
+        table.count({"events", "how many to simulate where there is no file"}, data.events, 1);
+    data.options.features = table.texts(
+        {"columns",
+         "the feature columns, in the simulator's order; absent: the simulator's, or all"},
+        {});
+    data.options.weight = table.text({"weights", "a column of event weights"}, "");
+    data.options.on_invalid = table.choice({"invalid", "rows with missing or infinite values"},
+                                           "refuse", {"refuse", "drop"}) == "drop"
                                   ? OnInvalid::drop
                                   : OnInvalid::refuse;
     if (settings_.problems().size() > before) return;
@@ -500,8 +551,9 @@ class StudyReader {
   }
 
   void read_inference() {
-    auto table = settings_.table("inference");
-    study_.levels = table.numbers("levels", study_.levels, Limits::inside(0.0, 1.0));
+    auto table = settings_.table({"inference", "intervals, contours and tests"});
+    study_.levels = table.numbers({"levels", "confidence levels of the intervals"}, study_.levels,
+                                  Limits::inside(0.0, 1.0));
     if (study_.levels.empty()) table.problem("levels", "is empty, but must name a level");
     constexpr double least = 1e-6, most = 1.0 - 1e-12;  // what an interval can be found for
     for (std::size_t l = 0; l < study_.levels.size(); ++l)
@@ -509,13 +561,15 @@ class StudyReader {
         table.problem(
             fmt::format("levels[{}]", l),
             fmt::format("is {}, but must be between {} and {}", study_.levels[l], least, most));
-    study_.scan_points = static_cast<std::size_t>(table.integer("scan", 101, 3, 100000));
-    if (study_.simulator && !study_.mixture) read_surfaces(table);
+    study_.scan_points =
+        table.count({"scan", "points of the −2 log Λ curve"}, study_.scan_points, 3, 100000);
+    if (one_model()) read_surfaces(table);
     for (const char* key : {"contours", "surface", "bayesian", "hypotheses"}) {
       if (study_.mixture) refuse_in_mixture(table, key);
       if (!study_.simulator) skip(table, {key});
     }
-    auto test = table.table("test");
+    auto test = table.table(
+        {"test", "Neyman and Pearson's test of one point against another, from simulated data"});
     if (!table.is_table("test")) return;
     const auto before = settings_.problems().size();
     SimpleTestConfig config;
@@ -523,13 +577,14 @@ class StudyReader {
       if (!test.has(key) && parameters_known_)
         test.problem(key, fmt::format("is missing, but must be a point such as {{ {} }}",
                                       pipeline::describe_point(study_.parameters, truth_)));
-    config.null = point(test, "null");
-    config.alternative = point(test, "alternative");
+    config.null = point(test, {"null", "θ of the null hypothesis", Key::required});
+    config.alternative = point(test, {"alternative", "θ of the other", Key::required});
     if (settings_.problems().size() == before && parameters_known_ &&
         config.null == config.alternative)
       test.problem("alternative", "is the same point as null, but must differ");
-    config.datasets = static_cast<std::size_t>(test.integer("datasets", 1000, 1));
-    config.size = test.number("size", 0.05, Limits::inside(0.0, 1.0));
+    config.datasets = test.count({"datasets", "simulated for each hypothesis"}, config.datasets, 1);
+    config.size = test.number({"size", "of the test: how often a true null is rejected"},
+                              config.size, Limits::inside(0.0, 1.0));
     study_.test = config;
   }
 
@@ -544,7 +599,11 @@ class StudyReader {
   void read_surfaces(Settings table) {
     const auto interest = study_.parameters.of_interest();
     if (table.has("contours")) {
-      const auto pairs = table.lists_of_numbers_or_texts("contours");
+      const auto pairs = table.lists_of_numbers_or_texts(
+          {"contours",
+           "pairs of parameters, such as [[\"alpha\", \"beta\"]]; absent: all of up to three of "
+           "interest"},
+          {.type = KeyDescription::Type::text, .lists = 2, .size = 2});
       for (std::size_t i = 0; i < pairs.size(); ++i) {
         const auto key = fmt::format("contours[{}]", i);
         std::vector<std::size_t> indices;
@@ -570,16 +629,22 @@ class StudyReader {
         for (std::size_t b = a + 1; b < interest.size(); ++b)
           study_.contours.emplace_back(interest[a], interest[b]);
     }
-    study_.surface_points = static_cast<std::size_t>(table.integer("surface", 41, 5, 1001));
-    if (table.has("bayesian")) {
-      BayesianConfig config;
-      config.evaluations = static_cast<std::size_t>(table.integer("bayesian", 50, 5, 2000));
-      study_.bayesian = config;
+    study_.surface_points =
+        table.count({"surface", "points of each parameter on the surface behind the contours"},
+                    study_.surface_points, 5, 1001);
+    if (const auto evaluations = table.optional_integer(
+            {"bayesian",
+             "evaluations of a Bayesian optimisation, shown beside the fit; absent: none"},
+            5, 2000)) {
+      study_.bayesian.emplace();
+      study_.bayesian->evaluations = static_cast<std::size_t>(*evaluations);
     }
-    for (auto& entry : table.tables("hypotheses")) {
+    for (auto& entry :
+         table.tables({"hypotheses", "values of parameters to be tested, the others profiled"})) {
       CompositeTestConfig config;
       config.null.fixed.resize(study_.parameters.size());
-      auto fixed = entry.table("fixed");
+      auto fixed = entry.table(
+          {"fixed", "the values that are tested, such as { alpha = 0 }", Key::required});
       if (fixed.keys().empty())
         entry.problem("fixed",
                       "is missing, but must give values that are tested, such as "
@@ -587,51 +652,62 @@ class StudyReader {
       for (std::size_t p = 0; p < study_.parameters.size(); ++p) {
         const auto& parameter = study_.parameters[p];
         if (fixed.has(parameter.name))
-          config.null.fixed[p] =
-              fixed.number(parameter.name, Limits::between(parameter.low, parameter.high));
+          config.null.fixed[p] = fixed.number({parameter.name, "value of the parameter"},
+                                              Limits::between(parameter.low, parameter.high));
       }
-      config.datasets = static_cast<std::size_t>(entry.integer("datasets", 0, 0, 10000000));
+      config.datasets = entry.count({"datasets", "simulated for a p-value beside Wilks'; 0: none"},
+                                    config.datasets, 0, 10000000);
       study_.hypotheses.push_back(config);
     }
   }
 
   void read_coverage() {
-    auto table = settings_.table("coverage");
+    auto table = settings_.table(
+        {"coverage", "how often the regions hold the true point; absent: not measured"});
     if (!settings_.is_table("coverage") || !parameters_known_) return;
     if (study_.mixture) return refuse_in_mixture(settings_, "coverage");
     CoverageConfig config;
     std::vector<std::vector<double>> points;
-    for (auto& entry : table.tables("points"))
+    for (auto& entry : table.tables({"points", "true θ of the datasets; absent: the truth"}))
       points.push_back(read_point(entry, study_.parameters, truth_));
     if (points.empty()) points.push_back(truth_);
     config.points = Matrix(points.size(), study_.parameters.size());
     for (std::size_t i = 0; i < points.size(); ++i)
       std::copy(points[i].begin(), points[i].end(), config.points.row(i).begin());
-    config.datasets = static_cast<std::size_t>(table.integer("datasets", 500, 1));
-    config.critical_datasets = static_cast<std::size_t>(table.integer("critical_datasets", 500, 0));
+    config.datasets =
+        table.count({"datasets", "simulated and fitted at each point"}, config.datasets, 1);
+    config.critical_datasets = table.count(
+        {"critical_datasets", "further ones for the thresholds of Neyman's construction; 0: none"},
+        config.critical_datasets, 0);
     config.levels = study_.levels;
     study_.coverage = config;
   }
 
   void read_diagnostics() {
-    auto table = settings_.table("diagnostics");
+    auto table = settings_.table({"diagnostics", "checks of the learned ratio without the truth"});
+    const Key which("which", "the checks, or \"all\"; []: none");
     auto& config = study_.diagnostics;
     auto known = ratio_diagnostics();
     known.emplace_back("reference");
     const bool listed = table.has("which") && !table.is_text("which");
-    if (table.is_text("which")) {
-      if (const auto name = table.text("which"); name != "all")
+    if (settings_.describing()) table.choice(which, "all", {"all"});
+    if (table.is_text("which") && !settings_.describing()) {
+      if (const auto name = table.text(which); name != "all")
         table.problem("which", fmt::format("is \"{}\", but must be \"all\" or a list of {}", name,
                                            fmt::join(known, ", ")));
       config.which = known;
     } else {
-      config.which = table.texts("which", known);
+      config.which = table.choices(which, known, known, "a diagnostic");
     }
-    for (std::size_t i = 0; i < config.which.size(); ++i)
-      if (std::find(known.begin(), known.end(), config.which[i]) == known.end())
-        table.problem(fmt::format("which[{}]", i),
-                      unknown_name(config.which[i], "a diagnostic", known));
     const auto reference = std::find(config.which.begin(), config.which.end(), "reference");
+    const auto read_references = [&] {
+      for (auto& entry :
+           table.tables({"references",
+                         "check \"reference\": θ1 with which the ratio is learned again; absent: "
+                         "the estimate plus and minus two standard errors"}))
+        config.references.push_back(read_point(entry, study_.parameters, truth_));
+    };
+    if (settings_.describing()) read_references();
     if (!study_.simulator) {
       skip(table, {"references"});
     } else if (!depends_on_reference()) {
@@ -639,14 +715,15 @@ class StudyReader {
       if (table.has("references")) refuse_reference(table, "references");
       std::erase(config.which, "reference");
     } else {
-      for (auto& entry : table.tables("references"))
-        config.references.push_back(read_point(entry, study_.parameters, truth_));
+      read_references();
       // Programs are slow, and the ratio is learned again: only where it is asked for.
       if (study_.simulator->kind() == "command" && !listed && config.references.empty())
         std::erase(config.which, "reference");
     }
-    config.events = static_cast<std::size_t>(table.integer("events", 20000, 100));
-    if (table.has("against")) config.against = point(table, "against");
+    config.events = table.count({"events", "simulated on each side"}, config.events, 100);
+    if (table.has("against"))
+      config.against =
+          point(table, {"against", "θ of the denominator; absent: the reference, or the middle"});
   }
 
   /// Whether −2 log Λ may depend on θ1, and by how much finite simulation lets it is known.
@@ -670,18 +747,20 @@ class StudyReader {
   }
 
   void read_ensemble() {
-    auto table = settings_.table("ensemble");
+    auto table = settings_.table(
+        {"ensemble", "bias, spread and coverage in simulated datasets; absent: not measured"});
     if (!settings_.is_table("ensemble")) return;
     EnsembleConfig config;
-    config.datasets = static_cast<std::size_t>(table.integer("datasets", 1000, 1));
-    config.events = static_cast<std::size_t>(table.integer("events", 5000, 1));
-    config.point = point(table, "at");
+    config.datasets = table.count({"datasets", "simulated and fitted"}, config.datasets, 1);
+    config.events = table.count({"events", "of each dataset"}, config.events, 1);
+    config.point = point(table, {"at", "their θ; absent: the truth"});
     config.levels = study_.levels;
     study_.ensemble = config;
   }
 
   void read_compare() {
-    auto table = settings_.table("compare");
+    auto table = settings_.table(
+        {"compare", "classifiers side by side with the exact ratio, for mixtures; absent: none"});
     if (!settings_.is_table("compare")) return;
     if (study_.simulator && !study_.mixture) {
       settings_.problem("compare",
@@ -690,9 +769,13 @@ class StudyReader {
       return;
     }
     Study::Compare compare;
-    compare.point = point(table, "at");
+    compare.point = point(table, {"at", "θ of the numerator; the reference is the denominator"});
     const auto before = settings_.problems().size();
-    for (auto& entry : table.tables("classifiers")) {
+    for (auto& entry :
+         table.tables({"classifiers",
+                       "such as [{ kind = \"mlp\" }]; a kind alone, if it is the study's, is the "
+                       "study's classifier",
+                       Key::required})) {
       auto made = classifier(entry);
       // { kind = … } alone, of the study's kind, means the study's classifier.
       const auto& own = study_.learning.classifier;
@@ -703,7 +786,8 @@ class StudyReader {
     if (compare.classifiers.empty() && settings_.problems().size() == before)
       table.problem("classifiers",
                     "is missing or empty, but must be a list such as [{ kind = \"mlp\" }]");
-    compare.evaluation_events = static_cast<std::size_t>(table.integer("events", 100000, 1));
+    compare.evaluation_events =
+        table.count({"events", "that measure the error"}, compare.evaluation_events, 1);
     study_.compare = compare;
   }
 
@@ -733,9 +817,15 @@ std::vector<double> read_point(Settings table, const ParameterSpace& parameters,
                                const std::vector<double>& fallback) {
   auto point = fallback;
   for (std::size_t p = 0; p < parameters.size(); ++p)
-    point[p] = table.number(parameters[p].name, fallback[p],
+    point[p] = table.number({parameters[p].name, "value of the parameter"}, fallback[p],
                             Limits::between(parameters[p].low, parameters[p].high));
   return point;
+}
+
+Description describe_study_file() {
+  Description out;
+  StudyReader(Settings::describing(out), ".", "").read();
+  return out;
 }
 
 Study read_study(const std::string& path) {

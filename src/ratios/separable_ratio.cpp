@@ -72,17 +72,22 @@ void check_events(const char* function, const Samples& events, const Design& des
 
 SeparableRatio::Config SeparableRatio::Config::from(Settings settings) {
   Config config;
-  const auto count = [&](const char* key, std::size_t fallback, std::int64_t low,
-                         std::int64_t high) {
-    return static_cast<std::size_t>(
-        settings.integer(key, static_cast<std::int64_t>(fallback), low, high));
-  };
-  config.hidden = settings.whole_numbers("hidden", config.hidden, Limits::between(1, 4096));
-  config.degree = count("degree", config.degree, 0, 12);
-  config.nodes = count("nodes", config.nodes, 16, 65536);
-  config.epochs = count("epochs", config.epochs, 0, 100000);
-  config.batch_size = count("batch_size", config.batch_size, 0, 1 << 24);
-  config.learning_rate = settings.number("learning_rate", config.learning_rate, Limits::positive());
+  config.hidden = settings.whole_numbers(
+      {"hidden", "width of each hidden layer, rounded up to multiples of 16; []: none"},
+      config.hidden, Limits::between(1, 4096));
+  config.degree = settings.count(
+      {"degree", "of the polynomial in θ; 0: 4 for one or two parameters, 3 to four, else 2"},
+      config.degree, 0, 12);
+  config.nodes = settings.count({"nodes", "of the lattice over θ"}, config.nodes, 16, 65536);
+  config.epochs =
+      settings.count({"epochs", "passes over the data; 0: a million events in all, 2 to 60 passes"},
+                     config.epochs, 0, 100000);
+  config.batch_size =
+      settings.count({"batch_size", "rows a step; 0: 1/200 of the events, between 64 and 1024"},
+                     config.batch_size, 0, 1 << 24);
+  config.learning_rate =
+      settings.number({"learning_rate", "the highest of a cosine with a short rise"},
+                      config.learning_rate, Limits::positive());
   return config;
 }
 

@@ -205,34 +205,51 @@ Command::Command(Config config, const ParameterSpace& parameters)
 DistributionPtr Command::make(Settings settings, const ParameterSpace& parameters,
                               const std::string& folder) {
   const std::size_t before = settings.problems().size();
-  const auto count = [&](const char* key, std::size_t fallback, std::int64_t low,
-                         std::int64_t high) {
-    return static_cast<std::size_t>(
-        settings.integer(key, static_cast<std::int64_t>(fallback), low, high));
-  };
   Config config;
   config.folder = folder;
-  if (settings.is_text("command")) {
+  if (settings.is_text("command") && !settings.describing()) {
     settings.skip("command");
     settings.problem("command",
                      "is a text, but must be a list of words such as [\"./simulate\", \"{n}\", "
                      "\"{seed}\", \"{output}\"]: no shell splits it");
   } else {
-    config.command = settings.texts("command", {});
+    config.command =
+        settings.texts({"command",
+                        "program and arguments: {n} and {seed} must be there, and every parameter, "
+                        "such as {alpha}; "
+                        "{output} is the file to write, and without it what is printed is read",
+                        Key::required},
+                       {});
     if (config.command.empty() && settings.problems().size() == before)
       settings.problem("command",
                        "is missing, but must be a list of words such as [\"./simulate\", \"{n}\", "
                        "\"{seed}\", \"{output}\"]");
   }
-  config.format = file_format_by_name(settings.choice("format", "csv", {"csv", "npy", "hdf5"}));
-  config.columns = settings.texts("columns", {});
-  config.events_per_run = count("events_per_run", config.events_per_run, 1, 100'000'000);
-  config.jobs = count("jobs", 0, 0, 100'000);
-  config.timeout = settings.number("timeout", config.timeout, Limits::positive());
-  config.retries = count("retries", config.retries, 0, 1000);
-  config.tolerate = settings.number("tolerate", config.tolerate, Limits::between(0.0, 1.0));
-  config.depends = settings.texts("depends", {});
-  config.trial = count("trial", config.trial, 0, 1'000'000);
+  config.format = file_format_by_name(
+      settings.choice({"format", "of the output"}, "csv", {"csv", "npy", "hdf5"}));
+  config.columns = settings.texts({"columns",
+                                   "the features: names of columns to take; where the output has "
+                                   "no names, those of all its columns; absent: all"},
+                                  {});
+  config.events_per_run =
+      settings.count({"events_per_run", "training events of a run, all at one θ"},
+                     config.events_per_run, 1, 100'000'000);
+  config.jobs =
+      settings.count({"jobs", "programs at once; 0: as many as threads"}, config.jobs, 0, 100'000);
+  config.timeout = settings.number(
+      {"timeout", "seconds; a run that takes longer is killed, with all processes that it started"},
+      config.timeout, Limits::positive());
+  config.retries =
+      settings.count({"retries", "further attempts of a run that failed, each with a new seed"},
+                     config.retries, 0, 1000);
+  config.tolerate =
+      settings.number({"tolerate", "share of training runs that may fail in every attempt"},
+                      config.tolerate, Limits::between(0.0, 1.0));
+  config.depends = settings.texts(
+      {"depends", "files whose content matters, beside those that the command names"}, {});
+  config.trial =
+      settings.count({"trial", "events of a trial run whenever the study is read; 0: none"},
+                     config.trial, 0, 1'000'000);
   if (config.trial == 0 && config.columns.empty())
     settings.problem("columns",
                      "is missing, but must name the features where trial = 0: no run shows them");

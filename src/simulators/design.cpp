@@ -35,14 +35,25 @@ constexpr std::size_t most_generators = 512;
 /// Rows drawn from one stream. Part of what a seed means: do not change.
 constexpr std::size_t draw_block = 2048;
 
-constexpr std::pair<Design::Kind, const char*> kind_names[] = {
-    {Design::Kind::uniform, "uniform"},
-    {Design::Kind::sobol, "sobol"},
-    {Design::Kind::latin_hypercube, "latin-hypercube"},
-    {Design::Kind::grid, "grid"},
-    {Design::Kind::normal, "normal"},
-    {Design::Kind::table, "table"},
-    {Design::Kind::fixed, "fixed"}};
+struct KindName {
+  Design::Kind kind;
+  const char* name;
+  const char* meaning;
+  const char* needs = nullptr;  // the key without which it is not known
+};
+constexpr KindName kind_names[] = {
+    {Design::Kind::uniform, "uniform", "at random over the ranges"},
+    {Design::Kind::sobol, "sobol", "evenly spread over the ranges"},
+    {Design::Kind::latin_hypercube, "latin-hypercube", "each parameter evenly spread by itself"},
+    {Design::Kind::grid, "grid", "the points of a grid over the ranges", "points"},
+    {Design::Kind::normal, "normal", "a normal distribution, cut off at the ranges", "sigma"},
+    {Design::Kind::table, "table", "given points", "rows"},
+    {Design::Kind::fixed, "fixed", "one point", "point"}};
+
+const KindName& find_kind(const std::string& name) {
+  return *std::find_if(std::begin(kind_names), std::end(kind_names),
+                       [&](const KindName& known) { return known.name == name; });
+}
 
 double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
 
@@ -90,34 +101,41 @@ Matrix grid_rows(const ParameterSpace& parameters, const std::vector<std::size_t
 
 /// One number for each parameter: a list in their order, or a table by name; empty where absent
 /// or where a problem was noted.
-std::vector<double> read_values(Settings& settings, std::string_view key,
+std::vector<double> read_values(Settings& settings, const Key& key,
                                 const ParameterSpace& parameters, Limits limits) {
-  if (!settings.has(key)) return {};
+  if (!settings.has(key.name)) return {};
   const std::size_t before = settings.problems().size();
-  if (settings.is_table(key)) {
+  std::vector<double> out;
+  if (settings.is_table(key.name)) {
     auto table = settings.table(key);
-    std::vector<double> out;
-    for (const auto& parameter : parameters) out.push_back(table.number(parameter.name, limits));
-    return settings.problems().size() == before ? out : std::vector<double>{};
+    for (const auto& parameter : parameters)
+      out.push_back(table.number({parameter.name, "value of the parameter"}, limits));
   }
-  auto out = settings.numbers(key, {}, limits);
+  if (settings.describing() || !settings.is_table(key.name))
+    out = settings.numbers(key, {}, limits);
   if (settings.problems().size() > before) return {};
   if (out.size() != parameters.size()) {
-    settings.problem(key, fmt::format("has {} values, but must have {}, one for each parameter",
-                                      out.size(), parameters.size()));
+    settings.problem(
+        key.name, fmt::format("has {} values, but must have {}, one for each parameter", out.size(),
+                              parameters.size()));
     return {};
   }
   return out;
 }
 
 Matrix read_rows(Settings& settings, const ParameterSpace& parameters, const std::string& folder) {
-  if (settings.has("file") == settings.has("rows")) {
-    settings.problem(settings.has("file") ? "rows" : "",
+  const bool listed = settings.has("rows"), in_file = settings.has("file");
+  if (listed == in_file)
+    settings.problem(in_file ? "rows" : "",
                      "must have either rows or a file with a column for each parameter");
-    return {};
-  }
-  if (settings.has("rows")) {
-    const auto lists = settings.rows("rows");
+  std::vector<std::vector<double>> lists;
+  std::string file;
+  if (listed)
+    lists = settings.rows({"rows", "θ of each point, in the parameters' order; this or file"});
+  if (in_file)
+    file = settings.text({"file", "a table with a column for each parameter; this or rows"}, "");
+  if (listed == in_file) return {};
+  if (listed) {
     Matrix out(lists.size(), parameters.size());
     for (std::size_t i = 0; i < lists.size(); ++i) {
       if (lists[i].size() != parameters.size()) {
@@ -130,7 +148,6 @@ Matrix read_rows(Settings& settings, const ParameterSpace& parameters, const std
     }
     return out;
   }
-  const auto file = settings.text("file");
   try {
     ReadOptions options;
     options.features = parameters.names();
@@ -139,6 +156,35 @@ Matrix read_rows(Settings& settings, const ParameterSpace& parameters, const std
     settings.problem("file", fmt::format("cannot be used: {}", error.what()));
     return {};
   }
+}
+
+/// The keys of one kind.
+Design::Config read_config(Design::Kind kind, Settings table, const ParameterSpace& parameters,
+                           const std::string& folder) {
+  Design::Config config;
+  config.kind = kind;
+  if (kind == Design::Kind::grid) {
+    const Key key("points", "of the grid, for each parameter", Key::required);
+    for (const double points : read_values(
+             table, key, parameters, Limits::between(1, static_cast<double>(most_grid_points)))) {
+      if (points != std::floor(points))
+        table.problem("points", fmt::format("has {}, but must have whole numbers", points));
+      config.points.push_back(static_cast<std::size_t>(points));
+    }
+  } else if (kind == Design::Kind::normal) {
+    config.mean = read_values(table, {"mean", "of each parameter; absent: the middle of its range"},
+                              parameters, Limits::any());
+    config.sigma =
+        read_values(table, {"sigma", "standard deviation of each parameter", Key::required},
+                    parameters, Limits::positive());
+  } else if (kind == Design::Kind::table) {
+    config.rows = read_rows(table, parameters, folder);
+  } else if (kind == Design::Kind::fixed) {
+    auto point = read_values(table, {"point", "its θ", Key::required}, parameters, Limits::any());
+    const std::size_t size = point.size();
+    config.rows = Matrix(size == 0 ? 0 : 1, size, std::move(point));
+  }
+  return config;
 }
 
 }  // namespace
@@ -150,13 +196,13 @@ struct Design::Lattices {
 
 std::vector<std::string> Design::kinds() {
   std::vector<std::string> out;
-  for (const auto& [kind, name] : kind_names) out.emplace_back(name);
+  for (const auto& known : kind_names) out.emplace_back(known.name);
   return out;
 }
 
 std::string Design::kind() const {
-  for (const auto& [kind, name] : kind_names)
-    if (kind == config_.kind) return name;
+  for (const auto& known : kind_names)
+    if (known.kind == config_.kind) return known.name;
   return {};
 }
 
@@ -200,59 +246,36 @@ Design Design::fixed(ParameterSpace parameters, std::vector<double> point) {
   return {std::move(parameters), {.kind = Kind::fixed, .rows = Matrix(1, size, std::move(point))}};
 }
 
-Design Design::from(Settings& settings, std::string_view key, const ParameterSpace& parameters,
+Design Design::from(Settings& settings, Key key, const ParameterSpace& parameters,
                     const std::string& folder) {
-  if (!settings.has(key)) return Design(parameters);
+  if (!settings.has(key.name)) return Design(parameters);
   const std::size_t before = settings.problems().size();
-  const bool named = settings.is_text(key);  // design = "sobol"
-  auto table = named ? Settings() : settings.table(key);
-  if (settings.problems().size() > before) return Design(parameters);
-  const auto name =
-      named ? settings.choice(key, "uniform", kinds()) : table.choice("kind", "uniform", kinds());
-  Config config;
-  for (const auto& [kind, known] : kind_names)
-    if (name == known) config.kind = kind;
-  const auto need = [&](const char* what) {
-    if (!table.has(what))
-      settings.problem(key, fmt::format("is \"{}\", but must be a table with {} too", name, what));
+  const auto need = [&](const KindName& kind) {
+    settings.problem(
+        key.name, fmt::format("is \"{}\", but must be a table with {} too", kind.name, kind.needs));
   };
-  switch (config.kind) {
-    case Kind::grid:
-      need("points");
-      for (const double points :
-           read_values(table, "points", parameters,
-                       Limits::between(1, static_cast<double>(most_grid_points)))) {
-        if (points != std::floor(points))
-          table.problem("points", fmt::format("has {}, but must have whole numbers", points));
-        config.points.push_back(static_cast<std::size_t>(points));
-      }
-      break;
-    case Kind::normal:
-      need("sigma");
-      config.mean = read_values(table, "mean", parameters, Limits::any());
-      config.sigma = read_values(table, "sigma", parameters, Limits::positive());
-      break;
-    case Kind::table:
-      if (named)
-        need("rows");
-      else
-        config.rows = read_rows(table, parameters, folder);
-      break;
-    case Kind::fixed: {
-      need("point");
-      auto point = read_values(table, "point", parameters, Limits::any());
-      const std::size_t size = point.size();
-      config.rows = Matrix(size == 0 ? 0 : 1, size, std::move(point));
-      break;
-    }
-    default:
-      break;
+  Config config;
+  const bool named = settings.is_text(key.name);  // design = "sobol"
+  if (named) {
+    const auto& kind = find_kind(settings.choice(key, "uniform", Design::kinds()));
+    config.kind = kind.kind;
+    if (kind.needs != nullptr) need(kind);
+  }
+  if (settings.describing() || !named) {
+    Kinds kinds{"design", "where θ come from", "uniform", {}};
+    for (const auto& known : kind_names) kinds.names.emplace_back(known.name, known.meaning);
+    config = settings.table(key).by_kind(kinds, [&](const std::string& name, Settings table) {
+      const auto& kind = find_kind(name);
+      // A table of points may be in a file instead.
+      if (kind.needs != nullptr && kind.kind != Kind::table && !table.has(kind.needs)) need(kind);
+      return read_config(kind.kind, table, parameters, folder);
+    });
   }
   if (settings.problems().size() > before) return Design(parameters);
   try {
     return {parameters, std::move(config)};
   } catch (const ArgumentError& error) {
-    settings.problem(key, "does not hold: " + error.reason());
+    settings.problem(key.name, "does not hold: " + error.reason());
     return Design(parameters);
   }
 }
@@ -426,7 +449,7 @@ Design::Design(const Archive& archive, ParameterSpace parameters)
         const auto found = std::find(names.begin(), names.end(), archive.text("kind"));
         if (found == names.end())
           throw FileError(unknown_name(archive.text("kind"), "a design", names));
-        config.kind = kind_names[found - names.begin()].first;
+        config.kind = kind_names[found - names.begin()].kind;
         for (const auto points : archive.get<std::vector<std::int64_t>>("points"))
           config.points.push_back(static_cast<std::size_t>(points));
         config.mean = archive.numbers("mean");

@@ -1,7 +1,6 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <algorithm>
+#include <iterator>
 
-#include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/simulators/command.hpp"
 #include "neyman/simulators/distribution.hpp"
@@ -26,27 +25,28 @@ namespace {
 
 struct Entry {
   const char* kind;
+  const char* meaning;
   DistributionPtr (*make)(Settings, const ParameterSpace&, const std::string& folder);
 };
 
 // The list: a distribution that stands here can be named in a study and is run through the
 // conformance tests.
 constexpr Entry entries[] = {
-    {"normal", Normal::make},
-    {"multivariate-normal", MultivariateNormal::make},
-    {"exponential", Exponential::make},
-    {"uniform", Uniform::make},
-    {"mixture", Mixture::make},
-    {"join", Join::make},
-    {"linear-transform", LinearTransform::make},
-    {"histogram", Histogram::make},
-    {"kde", Kde::make},
-    {"empirical", Empirical::make},
-    {"g-and-k", GAndK::make},
-    {"ricker", Ricker::make},
-    {"command", Command::make},
-    {"plugin", Plugin::make},
-    {"files", Files::make},
+    {"normal", "a normal distribution", Normal::make},
+    {"multivariate-normal", "correlated normal features", MultivariateNormal::make},
+    {"exponential", "an exponential distribution", Exponential::make},
+    {"uniform", "a uniform distribution", Uniform::make},
+    {"mixture", "a sum of distributions with weights", Mixture::make},
+    {"join", "independent distributions side by side", Join::make},
+    {"linear-transform", "x = A z + b of another distribution", LinearTransform::make},
+    {"histogram", "a histogram, given or filled from a file", Histogram::make},
+    {"kde", "a kernel density of events of a file", Kde::make},
+    {"empirical", "events drawn from a file", Empirical::make},
+    {"g-and-k", "the g-and-k distribution", GAndK::make},
+    {"ricker", "the Ricker model of a population, counted", Ricker::make},
+    {"command", "a program of your own", Command::make},
+    {"plugin", "a shared library of your own", Plugin::make},
+    {"files", "events made before, in files", Files::make},
 };
 
 }  // namespace
@@ -59,28 +59,21 @@ std::vector<std::string> distribution_kinds() {
 
 DistributionPtr make_distribution(Settings settings, const ParameterSpace& parameters,
                                   const std::string& folder) {
-  const auto kind = settings.text("kind", "");
-  if (!settings.has("kind")) {
-    settings.problem("kind", fmt::format("is missing, but must be one of {}",
-                                         fmt::join(distribution_kinds(), ", ")));
-    return nullptr;
-  }
-  if (!settings.is_text("kind")) return nullptr;
-  for (const auto& entry : entries) {
-    if (kind != entry.kind) continue;
-    const std::size_t before = settings.problems().size();
+  Kinds kinds{"simulator", "how events are made", "", {}};
+  for (const auto& entry : entries) kinds.names.emplace_back(entry.kind, entry.meaning);
+  return settings.by_kind(kinds, [&](const std::string& kind, Settings table) -> DistributionPtr {
+    const auto* entry = std::find_if(std::begin(entries), std::end(entries),
+                                     [&](const Entry& known) { return known.kind == kind; });
+    const std::size_t before = table.problems().size();
     try {
-      auto made = entry.make(settings, parameters, folder);
-      return settings.problems().size() == before ? made : nullptr;
+      auto made = entry->make(table, parameters, folder);
+      return table.problems().size() == before ? made : nullptr;
     } catch (const ArgumentError& error) {
-      if (settings.problems().size() == before)
-        settings.problem("kind", "does not hold: " + error.reason());
+      if (table.problems().size() == before)
+        table.problem("kind", "does not hold: " + error.reason());
       return nullptr;
     }
-  }
-  settings.problem("kind", fmt::format("is \"{}\", but must be one of {}", kind,
-                                       candidates_for(kind, distribution_kinds())));
-  return nullptr;
+  });
 }
 
 }  // namespace neyman

@@ -17,8 +17,10 @@ Exponential::Exponential(Expression rate, Expression location)
 
 DistributionPtr Exponential::make(Settings settings, const ParameterSpace& parameters,
                                   const std::string&) {
-  auto rate = detail::read_expression(settings, "rate", parameters, Limits::positive());
-  auto location = detail::read_expression(settings, "location", parameters, Limits::any(), 0.0);
+  auto rate = detail::read_expression(settings, {"rate", "one over the mean above location"},
+                                      parameters, Limits::positive());
+  auto location = detail::read_expression(settings, {"location", "where it begins"}, parameters,
+                                          Limits::any(), 0.0);
   return std::make_shared<Exponential>(std::move(rate), std::move(location));
 }
 

@@ -119,23 +119,39 @@ DistributionPtr Files::make(Settings settings, const ParameterSpace& parameters,
                      settings.has("file") ? "is there beside file, but one of them must be removed"
                                           : "is missing, but must name a table of events (or "
                                             "tables = [{ file = …, point = { … } }] several)");
-  if (settings.has("file")) config.tables.push_back({path_of(settings.text("file")), {}});
-  for (auto& entry : settings.tables("tables")) {
-    Table table{path_of(entry.text("file")), {}};
-    auto point = entry.table("point");
+  if (settings.has("file"))
+    config.tables.push_back(
+        {path_of(settings.text({"file",
+                                "events, with a column for each parameter unless it is a component "
+                                "of a mixture: CSV, NPY or HDF5, relative to the study; "
+                                "this or tables"},
+                               "")),
+         {}});
+  for (auto& entry : settings.tables({"tables", "events of each θ, in place of file"})) {
+    Table table{path_of(entry.text({"file", "events at this point"})), {}};
+    auto point = entry.table({"point", "its θ", Key::required});
     for (const auto& parameter : parameters)
-      table.point.push_back(
-          point.number(parameter.name, Limits::between(parameter.low, parameter.high)));
+      table.point.push_back(point.number({parameter.name, "value of the parameter"},
+                                         Limits::between(parameter.low, parameter.high)));
     config.tables.push_back(std::move(table));
   }
-  config.options.features = settings.texts("columns", {});
-  config.options.columns = settings.texts("names", {});
-  config.options.weight = settings.text("weights", "");
-  config.options.group = settings.text("group", "");
-  const auto format =
-      settings.choice("format", "by-extension", {"by-extension", "csv", "npy", "hdf5"});
+  config.options.features = settings.texts(
+      {"columns", "the features; absent: all columns but parameters, weights and group"}, {});
+  config.options.columns =
+      settings.texts({"names", "of all columns in order, for files without names"}, {});
+  config.options.weight = settings.text({"weights", "a column of event weights"}, "");
+  config.options.group = settings.text(
+      {"group",
+       "a column of whole numbers: events of one group are never on both sides of a split; each θ "
+       "needs many groups"},
+      "");
+  const auto format = settings.choice({"format", "of the files"}, "by-extension",
+                                      {"by-extension", "csv", "npy", "hdf5"});
   if (format != "by-extension") config.options.format = file_format_by_name(format);
-  config.held_out = settings.number("held_out", config.held_out, Limits::between(0.0, 0.9));
+  config.held_out = settings.number(
+      {"held_out",
+       "share of each θ's events that is kept for checks, where at least two θ then have 100"},
+      config.held_out, Limits::between(0.0, 0.9));
   if (settings.problems().size() > before) return nullptr;
   const char* key = settings.has("file") ? "file" : "tables";
   try {

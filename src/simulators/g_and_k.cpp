@@ -190,11 +190,13 @@ GAndK::GAndK(Expression a, Expression b, Expression g, Expression k, Expression 
 DistributionPtr GAndK::make(Settings settings, const ParameterSpace& parameters,
                             const std::string&) {
   const std::size_t before = settings.problems().size();
-  auto a = detail::read_expression(settings, "A", parameters);
-  auto b = detail::read_expression(settings, "B", parameters, Limits::positive());
-  auto g = detail::read_expression(settings, "g", parameters);
-  auto k = detail::read_expression(settings, "k", parameters, {-0.5, infinity, true, true});
-  auto c = detail::read_expression(settings, "c", parameters, {0.0, 1.0, false, true}, 0.8);
+  auto a = detail::read_expression(settings, {"A", "location"}, parameters);
+  auto b = detail::read_expression(settings, {"B", "scale"}, parameters, Limits::positive());
+  auto g = detail::read_expression(settings, {"g", "skewness"}, parameters);
+  auto k = detail::read_expression(settings, {"k", "weight of the tails"}, parameters,
+                                   {-0.5, infinity, true, true});
+  auto c = detail::read_expression(settings, {"c", "overall asymmetry"}, parameters,
+                                   {0.0, 1.0, false, true}, 0.8);
   if (settings.problems().size() > before) return nullptr;
   for (const auto& point : detail::trial_points(parameters)) {
     try {

@@ -42,12 +42,15 @@ std::size_t bins_of(const std::vector<std::vector<double>>& edges) {
 /// One axis as a list of numbers, several as a list of lists.
 std::vector<std::vector<double>> read_edges(Settings& settings) {
   const auto* value = settings.find("edges");
-  const auto* array = std::get_if<SettingValue::Array>(&value->data);
+  const auto* array = value != nullptr ? std::get_if<SettingValue::Array>(&value->data) : nullptr;
   const bool nested = array != nullptr && !array->empty() &&
                       std::holds_alternative<SettingValue::Array>(array->front().data);
-  if (!nested) return {settings.numbers("edges", {})};
+  const Key edges("edges", "of the bins: a list, or a list for each axis");
   std::vector<std::vector<double>> out;
-  for (const auto& list : settings.lists_of_numbers_or_texts("edges")) {
+  if (!nested) out = {settings.numbers(edges, {})};
+  if (!nested && !settings.describing()) return out;
+  for (const auto& list :
+       settings.lists_of_numbers_or_texts(edges, {KeyDescription::Type::number, 2})) {
     out.emplace_back();
     for (const auto& element : list) {
       if (const auto* number = std::get_if<double>(&element))
@@ -130,8 +133,11 @@ DistributionPtr Histogram::make(Settings settings, const ParameterSpace&,
   const std::size_t before = settings.problems().size();
   std::vector<std::vector<double>> edges;
   if (settings.has("edges")) edges = read_edges(settings);
+  std::vector<double> counts;
+  if (settings.describing() || !settings.has("file"))
+    counts = settings.numbers({"counts", "events in each bin, where there is no file"}, {},
+                              Limits::non_negative());
   if (!settings.has("file")) {
-    const auto counts = settings.numbers("counts", {}, Limits::non_negative());
     for (const auto* key : {"edges", "counts"})
       if (!settings.has(key))
         settings.problem(key, "is missing, but must be a list of numbers, or file be given");
@@ -139,14 +145,16 @@ DistributionPtr Histogram::make(Settings settings, const ParameterSpace&,
     return std::make_shared<Histogram>(std::move(edges), counts);
   }
   Config config;
-  const auto binning =
-      settings.choice("binning", "uniform", {"uniform", "equal-probability", "bayesian-blocks"});
+  const auto binning = settings.choice({"binning", "how a file is binned without edges"}, "uniform",
+                                       {"uniform", "equal-probability", "bayesian-blocks"});
   config.binning = binning == "uniform"             ? Binning::uniform
                    : binning == "equal-probability" ? Binning::equal_probability
                                                     : Binning::bayesian_blocks;
-  config.bins = static_cast<std::size_t>(
-      settings.integer("bins", static_cast<std::int64_t>(config.bins), 1, 1'000'000));
-  config.false_alarm = settings.number("false_alarm", config.false_alarm, Limits::inside(0.0, 1.0));
+  config.bins = settings.count({"bins", "for each axis; Bayesian blocks find their own"},
+                               config.bins, 1, 1'000'000);
+  config.false_alarm =
+      settings.number({"false_alarm", "of Bayesian blocks: chance of an edge too many"},
+                      config.false_alarm, Limits::inside(0.0, 1.0));
   const auto events = detail::read_events(settings, folder);
   if (!events || settings.problems().size() > before) return nullptr;
   return std::make_shared<Histogram>(edges.empty()

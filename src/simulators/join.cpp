@@ -19,7 +19,8 @@ Join::Join(std::vector<DistributionPtr> parts) : parts_(std::move(parts)) {
 DistributionPtr Join::make(Settings settings, const ParameterSpace& parameters,
                            const std::string& folder) {
   std::vector<DistributionPtr> parts;
-  for (auto& table : settings.tables("parts"))
+  for (auto& table :
+       settings.tables({"parts", "distributions, independent and side by side", Key::required}))
     parts.push_back(make_distribution(table, parameters, folder));
   if (parts.empty()) settings.problem("parts", "is missing or empty, but must be a list of tables");
   if (parts.empty() || std::find(parts.begin(), parts.end(), nullptr) != parts.end())

@@ -93,14 +93,16 @@ Kde::Kde(const Matrix& events, std::vector<double> weights, Config config) {
 DistributionPtr Kde::make(Settings settings, const ParameterSpace&, const std::string& folder) {
   Config config;
   const std::size_t before = settings.problems().size();
+  const Key bandwidth("bandwidth", "a rule, the width of all kernels, or one for each column");
   if (settings.is_text("bandwidth")) {
-    const auto rule = settings.choice("bandwidth", "scott", {"scott", "silverman"});
+    const auto rule = settings.choice(bandwidth, "scott", {"scott", "silverman"});
     config.rule = rule == "scott" ? Rule::scott : Rule::silverman;
-  } else if (const auto* value = settings.find("bandwidth");
-             value != nullptr && std::holds_alternative<SettingValue::Array>(value->data)) {
-    config.bandwidth = settings.numbers("bandwidth", {}, Limits::positive());
-  } else if (value != nullptr) {
-    config.bandwidth = {settings.number("bandwidth", 1.0, Limits::positive())};
+  }
+  if (settings.is_list("bandwidth"))
+    config.bandwidth = settings.numbers(bandwidth, {}, Limits::positive());
+  if (settings.describing() || !(settings.is_text("bandwidth") || settings.is_list("bandwidth"))) {
+    if (const auto width = settings.optional_number(bandwidth, Limits::positive()))
+      config.bandwidth = {*width};
   }
   auto events = detail::read_events(settings, folder);
   if (!events || settings.problems().size() > before) return nullptr;

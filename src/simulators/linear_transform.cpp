@@ -58,9 +58,11 @@ DistributionPtr LinearTransform::make(Settings settings, const ParameterSpace& p
     return nullptr;
   }
   const std::size_t before = settings.problems().size();
-  const auto of = make_distribution(settings.table("of"), parameters, folder);
-  auto matrix = detail::read_expression_rows(settings, "matrix", parameters);
-  auto offset = detail::read_expressions(settings, "offset", parameters);
+  const auto of = make_distribution(settings.table({"of", "the distribution of z", Key::required}),
+                                    parameters, folder);
+  auto matrix = detail::read_expression_rows(settings, {"matrix", "A, row by row", Key::required},
+                                             parameters);
+  auto offset = detail::read_expressions(settings, {"offset", "b; absent: zero"}, parameters);
   if (settings.problems().size() > before) return nullptr;
   const auto fail = [&](std::string_view key, const char* what, std::size_t size,
                         std::size_t expected) {

@@ -85,9 +85,11 @@ DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameter
   std::vector<DistributionPtr> components;
   std::vector<std::string> names;
   const std::size_t before = settings.problems().size();
-  auto tables = settings.tables("components");
+  auto tables = settings.tables(
+      {"components", "distributions, all with the same number of features", Key::required});
   for (auto& table : tables) {
-    const auto name = table.text("name", fmt::format("c{}", names.size()));
+    const auto name = table.text({"name", "of the component; by default c0, c1, …"},
+                                 fmt::format("c{}", names.size()));
     if (std::find(names.begin(), names.end(), name) != names.end())
       table.problem("name", fmt::format("is \"{}\", which is another component's, but must "
                                         "differ",
@@ -99,7 +101,10 @@ DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameter
       table.problem("", fmt::format("makes {} features, but must make {}, as components[0] does",
                                     components.back()->dimension(), components[0]->dimension()));
   }
-  auto weights = detail::read_expressions(settings, "weights", parameters);
+  auto weights = detail::read_expressions(
+      settings,
+      {"weights", "share of each component; one fewer than components: the last is what is left"},
+      parameters);
   if (tables.empty() && settings.problems().size() == before)
     settings.problem("components", "is missing or empty, but must be a list of tables");
   if (settings.problems().size() > before) return nullptr;

@@ -54,8 +54,10 @@ bool MultivariateNormal::constant_covariance() const {
 DistributionPtr MultivariateNormal::make(Settings settings, const ParameterSpace& parameters,
                                          const std::string&) {
   const std::size_t before = settings.problems().size();
-  auto mean = detail::read_expressions(settings, "mean", parameters);
-  auto covariance = detail::read_expression_rows(settings, "covariance", parameters);
+  auto mean =
+      detail::read_expressions(settings, {"mean", "of each feature", Key::required}, parameters);
+  auto covariance = detail::read_expression_rows(
+      settings, {"covariance", "their covariance matrix, row by row", Key::required}, parameters);
   for (const auto* key : {"mean", "covariance"})
     if (!settings.has(key)) settings.problem(key, "is missing, but must be a list");
   if (settings.problems().size() > before) return nullptr;

@@ -19,8 +19,9 @@ Normal::Normal(Expression mean, Expression sigma)
 
 DistributionPtr Normal::make(Settings settings, const ParameterSpace& parameters,
                              const std::string&) {
-  auto mean = detail::read_expression(settings, "mean", parameters);
-  auto sigma = detail::read_expression(settings, "sigma", parameters, Limits::positive());
+  auto mean = detail::read_expression(settings, {"mean", "mean"}, parameters);
+  auto sigma = detail::read_expression(settings, {"sigma", "standard deviation"}, parameters,
+                                       Limits::positive());
   return std::make_shared<Normal>(std::move(mean), std::move(sigma));
 }
 

@@ -137,9 +137,10 @@ DistributionPtr Plugin::make(Settings settings, const ParameterSpace& parameters
                              const std::string& folder) {
   const std::size_t before = settings.problems().size();
   Config config;
-  const auto file = settings.text("library");
-  config.events_per_run =
-      static_cast<std::size_t>(settings.integer("events_per_run", 1, 1, 10'000'000));
+  const auto file = settings.text({"library", "the shared library, relative to the study"});
+  config.events_per_run = settings.count(
+      {"events_per_run", "training events at one θ; more where a call at a new θ is expensive"},
+      config.events_per_run, 1, 10'000'000);
   if (settings.problems().size() > before) return nullptr;
   config.library = (std::filesystem::path(folder) / file).lexically_normal().string();
   try {

@@ -62,42 +62,41 @@ std::string describe_point(const ParameterSpace& parameters, std::span<const dou
   return text;
 }
 
-Expression read_expression(Settings& settings, std::string_view key,
-                           const ParameterSpace& parameters, Limits limits,
-                           std::optional<double> fallback) {
-  const bool absent = !settings.has(key);
-  const auto value = settings.number_or_text(key);
+Expression read_expression(Settings& settings, Key key, const ParameterSpace& parameters,
+                           Limits limits, std::optional<double> fallback) {
+  const bool absent = !settings.has(key.name);
+  const auto value = settings.number_or_text(key, limits, fallback);
   if (absent && !fallback)
-    settings.problem(key, "is missing, but must be a number or a formula in quotes");
+    settings.problem(key.name, "is missing, but must be a number or a formula in quotes");
   if (!value) return fallback.value_or(1.0);
-  return make_expression(settings, key, *value, parameters, limits)
+  return make_expression(settings, key.name, *value, parameters, limits)
       .value_or(fallback.value_or(1.0));
 }
 
-std::vector<Expression> read_expressions(Settings& settings, std::string_view key,
+std::vector<Expression> read_expressions(Settings& settings, Key key,
                                          const ParameterSpace& parameters, Limits limits) {
   std::vector<Expression> out;
-  const auto values = settings.numbers_or_texts(key);
+  const auto values = settings.numbers_or_texts(key, limits);
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (auto expression =
-            make_expression(settings, fmt::format("{}[{}]", key, i), values[i], parameters, limits))
+    if (auto expression = make_expression(settings, fmt::format("{}[{}]", key.name, i), values[i],
+                                          parameters, limits))
       out.push_back(std::move(*expression));
   return out;
 }
 
-std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, std::string_view key,
+std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, Key key,
                                                           const ParameterSpace& parameters) {
   std::vector<std::vector<Expression>> out;
   const auto rows = settings.lists_of_numbers_or_texts(key);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].size() != rows[0].size()) {
-      settings.problem(key, fmt::format("has {} values in row {}, but {} in the first",
-                                        rows[i].size(), i, rows[0].size()));
+      settings.problem(key.name, fmt::format("has {} values in row {}, but {} in the first",
+                                             rows[i].size(), i, rows[0].size()));
       return {};
     }
     out.emplace_back();
     for (std::size_t j = 0; j < rows[i].size(); ++j)
-      if (auto expression = make_expression(settings, fmt::format("{}[{}][{}]", key, i, j),
+      if (auto expression = make_expression(settings, fmt::format("{}[{}][{}]", key.name, i, j),
                                             rows[i][j], parameters, Limits::any()))
         out.back().push_back(std::move(*expression));
   }
@@ -106,10 +105,11 @@ std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, st
 
 std::optional<Events> read_events(Settings& settings, const std::string& folder) {
   const std::size_t before = settings.problems().size();
-  const auto file = settings.text("file");
+  const auto file = settings.text({"file", "events: CSV, NPY or HDF5"});
   ReadOptions options;
-  options.features = settings.texts("columns", {});
-  options.weight = settings.text("weights", "");
+  options.features =
+      settings.texts({"columns", "the feature columns; absent: all but the weights"}, {});
+  options.weight = settings.text({"weights", "a column of event weights"}, "");
   if (settings.problems().size() > before) return std::nullopt;
   try {
     const auto path = std::filesystem::path(folder) / file;  // an absolute name stays

@@ -24,17 +24,17 @@ std::string describe_point(const ParameterSpace& parameters, std::span<const dou
 
 /// A number or formula; a problem is noted where it is absent without a fallback, does not parse,
 /// or breaks the limits at a trial point.
-Expression read_expression(Settings& settings, std::string_view key,
-                           const ParameterSpace& parameters, Limits limits = Limits::any(),
+Expression read_expression(Settings& settings, Key key, const ParameterSpace& parameters,
+                           Limits limits = Limits::any(),
                            std::optional<double> fallback = std::nullopt);
 
 /// A list of numbers and formulas.
-std::vector<Expression> read_expressions(Settings& settings, std::string_view key,
+std::vector<Expression> read_expressions(Settings& settings, Key key,
                                          const ParameterSpace& parameters,
                                          Limits limits = Limits::any());
 
 /// A matrix of numbers and formulas: rows of equal length.
-std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, std::string_view key,
+std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, Key key,
                                                           const ParameterSpace& parameters);
 
 /// Events of a file: `file`, `columns` (all but the weights where absent), `weights` (a column).

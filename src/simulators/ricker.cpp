@@ -36,14 +36,18 @@ Ricker::Ricker(Expression log_r, Expression phi, Expression sigma_e)
 
 DistributionPtr Ricker::make(Settings settings, const ParameterSpace& parameters,
                              const std::string&) {
-  auto log_r = detail::read_expression(settings, "log_r", parameters);
-  auto phi = detail::read_expression(settings, "phi", parameters, Limits::non_negative());
-  auto sigma_e = detail::read_expression(settings, "sigma_e", parameters, Limits::non_negative());
+  auto log_r =
+      detail::read_expression(settings, {"log_r", "logarithm of the growth rate"}, parameters);
+  auto phi = detail::read_expression(settings, {"phi", "events counted for each individual"},
+                                     parameters, Limits::non_negative());
+  auto sigma_e = detail::read_expression(
+      settings, {"sigma_e", "standard deviation of the noise of the growth"}, parameters,
+      Limits::non_negative());
   Config config;
-  config.observations = static_cast<std::size_t>(settings.integer(
-      "observations", static_cast<std::int64_t>(config.observations), 1, 1'000'000));
-  config.burn_in = static_cast<std::size_t>(
-      settings.integer("burn_in", static_cast<std::int64_t>(config.burn_in), 0, 1'000'000));
+  config.observations = settings.count({"observations", "counts of one event, its features"},
+                                       config.observations, 1, 1'000'000);
+  config.burn_in = settings.count({"burn_in", "steps before the first observation"}, config.burn_in,
+                                  0, 1'000'000);
   return std::make_shared<Ricker>(std::move(log_r), std::move(phi), std::move(sigma_e), config);
 }
 

@@ -19,8 +19,9 @@ Uniform::Uniform(Expression low, Expression high) : low_(std::move(low)), high_(
 
 DistributionPtr Uniform::make(Settings settings, const ParameterSpace& parameters,
                               const std::string&) {
-  auto low = detail::read_expression(settings, "low", parameters, Limits::any());
-  auto high = detail::read_expression(settings, "high", parameters, Limits::any());
+  auto low = detail::read_expression(settings, {"low", "lower end"}, parameters, Limits::any());
+  auto high = detail::read_expression(settings, {"high", "upper end, above low"}, parameters,
+                                      Limits::any());
   if (!settings.has("low") || !settings.has("high")) return nullptr;
   for (const auto& point : detail::trial_points(parameters)) {
     if (low(point) < high(point)) continue;

@@ -102,12 +102,39 @@ TEST(Settings, RowsMustBeOfOneLength) {
             (std::vector<std::string>{"s:2: ragged has 1 values in row 1, but 2 in the first"}));
 }
 
-TEST(Limits, InWords) {
-  EXPECT_EQ(Limits::positive().words(), "positive");
-  EXPECT_EQ(Limits::between(0, 1).words(), "between 0 and 1");
-  EXPECT_EQ(Limits::inside(0, 1).words(), "strictly between 0 and 1");
-  EXPECT_FALSE(Limits::inside(0, 1).contains(0));
-  EXPECT_TRUE(Limits::between(0, 1).contains(0));
+TEST(Settings, ARangeHasTwoValuesInOrder) {
+  const auto list = [](std::vector<double> numbers) {
+    Array out;
+    for (const double number : numbers) out.push_back(value(number, 2));
+    return value(std::move(out), 2);
+  };
+  Settings settings(Table{{"good", list({-1, 1})},
+                          {"reversed", list({1, -1})},
+                          {"three", list({1, 2, 3})},
+                          {"text", value(Array{value(std::string("a"), 2)}, 2)}},
+                    "s");
+  EXPECT_EQ(settings.range("good"), std::pair(-1.0, 1.0));
+  for (const char* key : {"absent", "reversed", "three", "text"})
+    EXPECT_FALSE(settings.range(key)) << key;
+  EXPECT_EQ(words(settings),
+            (std::vector<std::string>{"s: absent is missing, but must be [lowest, highest]",
+                                      "s:2: reversed is [1, -1], but must be [lowest, highest]",
+                                      "s:2: three has 3 values, but must be [lowest, highest]",
+                                      "s:2: text[0] is \"a\", but must be a number"}));
+}
+
+TEST(Settings, OptionalNumbers) {
+  Settings settings(Table{{"x", value(2.5, 1)},
+                          {"n", value(std::int64_t{3}, 2)},
+                          {"odd", value(std::string("a"), 3)}},
+                    "s");
+  EXPECT_EQ(settings.optional_number("x"), 2.5);
+  EXPECT_EQ(settings.optional_integer("n"), 3);
+  EXPECT_FALSE(settings.optional_number("absent"));
+  EXPECT_FALSE(settings.optional_integer("absent"));
+  EXPECT_TRUE(settings.problems().empty());
+  EXPECT_EQ(settings.optional_number("odd", Limits::any(), 0.5), 0.5);  // it is there
+  EXPECT_EQ(words(settings), (std::vector<std::string>{"s:3: odd is \"a\", but must be a number"}));
 }
 
 }  // namespace

@@ -121,6 +121,7 @@ TEST(Coverage, OfANormalMeanIsExact) {
   CoverageConfig config;
   config.points = Matrix(3, 2, {0, 0, 1, -2, 5, 5});
   config.datasets = 800;
+  config.critical_datasets = 0;
   config.interest = {0, 1};
   std::vector<std::vector<CoveragePoint>> results;
   for (const std::size_t count : {1, 2}) {

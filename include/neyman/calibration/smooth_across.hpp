@@ -50,7 +50,6 @@ class SmoothAcross final : public CalibrationAcross {
     std::size_t bend_degree = 1;    ///< in θ, at most that of the slope
     std::size_t knots = 5;          ///< of the bends, 0 or at least 3: knots − 2 bends
     double extrapolation = 10.0;    ///< of z beyond the range of the scores
-    static Config from(Settings& settings);
   };
 
   /// What it is fitted to: scores with the θ that each was made at. One event may have several

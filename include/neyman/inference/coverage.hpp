@@ -34,7 +34,7 @@ struct CoverageConfig {
   Matrix points;               ///< one row a θ
   std::size_t datasets = 500;  ///< at each θ, whose regions are asked for θ
   /// At each θ, from which the critical values come; independent of the others. 0: none.
-  std::size_t critical_datasets = 0;
+  std::size_t critical_datasets = 500;
   std::vector<double> levels = {0.683, 0.95};
   std::uint64_t seed = 0;
   std::vector<std::size_t> interest = {};  ///< see EnsembleConfig

@@ -99,6 +99,10 @@ Study parse_study(const std::string& text, const std::string& name, const std::s
 /// `name`.
 Study make_study(SettingValue::Table settings, const std::string& name, const std::string& folder);
 
+/// All that a study file may hold, noted by the calls of `read_study` that read it. Opens no files
+/// and simulates nothing.
+Description describe_study_file();
+
 /// Gives a study another seed, everywhere it is used.
 void reseed(Study& study, std::uint64_t seed);
 

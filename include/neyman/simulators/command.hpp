@@ -41,12 +41,7 @@ struct SimulatorTally {
 /// Without {output}, what it prints is read. {{ and }} are braces. The program runs in the study's
 /// folder.
 ///
-/// Further keys: format ("csv", "npy", "hdf5"), columns (names of the features: chosen from those
-/// of the output, or given to them in order where it has no names), events_per_run (1000), jobs
-/// (programs at once; 0: as many as threads), timeout (600 s), retries (3, each with a new seed),
-/// tolerate (0.05: the share of training runs that may fail in all attempts and are then left
-/// out), depends (files that the results depend on, beside those that the command names) and
-/// trial (10: events of a trial run when the study is read; 0: none, and columns must be given).
+/// `Config` has the further keys, and `neyman help command` says what each means.
 ///
 /// Results are kept on disk once a folder is set, each under the command, the content of the files
 /// that it names, θ, n and the seed; they are not simulated again.
@@ -56,14 +51,16 @@ class Command final : public Distribution {
     std::vector<std::string> command;  ///< with placeholders
     std::string folder = ".";          ///< where it runs
     FileFormat format = FileFormat::csv;
-    std::vector<std::string> columns = {};  ///< empty: those of the trial run
+    /// The features: chosen from the names of the output, or given to its columns in order where it
+    /// has none. Empty: those of the trial run.
+    std::vector<std::string> columns = {};
     std::size_t events_per_run = 1000;
-    std::size_t jobs = 0;  ///< 0: threads()
-    double timeout = 600.0;
-    std::size_t retries = 3;
-    double tolerate = 0.05;
+    std::size_t jobs = 0;     ///< 0: threads()
+    double timeout = 600.0;   ///< seconds of a run
+    std::size_t retries = 3;  ///< each with a new seed
+    double tolerate = 0.05;   ///< share of training runs that may fail and are then left out
     std::vector<std::string> depends = {};  ///< relative to `folder`
-    std::size_t trial = 10;
+    std::size_t trial = 10;  ///< events of a trial run; 0: none, and columns must be given
   };
 
   /// Runs the command once, at the truth or the middle of the ranges, unless `trial` is 0.

@@ -60,7 +60,7 @@ class Design {
 
   /// Reads the key of a study's table; uniform where it is absent. Problems are noted in the
   /// settings, and the result is then uniform. `folder` is where relative file names start.
-  static Design from(Settings& settings, std::string_view key, const ParameterSpace& parameters,
+  static Design from(Settings& settings, Key key, const ParameterSpace& parameters,
                      const std::string& folder = ".");
   /// The names that a kind may have in a study.
   static std::vector<std::string> kinds();
