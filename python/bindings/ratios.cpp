@@ -136,7 +136,7 @@ AnyRatio parameterized(const Simulator& simulator, const Design& design, Classif
   take(given, "seed", config.seed);
   if (given.contains("across")) config.calibration = across_of(given["across"].cast<std::string>());
   auto ratio = long_work([&] {
-    Progress progress("train", config.folds);
+    Progress progress("train", config.folds * Progress::fine);
     return std::make_shared<const ParameterizedClassifierRatio>(simulator.distribution, design,
                                                                 config, &progress);
   });
@@ -154,7 +154,7 @@ AnyRatio separable(const Samples& events, const Design& design, const py::dict& 
         return read;
       });
   auto ratio = long_work([&] {
-    Progress progress("train", 2 * config.folds);
+    Progress progress("train", 2 * config.folds * Progress::fine);
     return std::make_shared<const SeparableRatio>(events, design, config, &progress);
   });
   return {std::move(ratio), design.parameters(), events.feature_names};

@@ -63,7 +63,8 @@ void show_progress(std::deque<ProgressState> told) {
   if (told.empty()) return;
   const auto show = py::module_::import("neyman.progress").attr("_show");
   for (const auto& state : told)
-    show(state.task, state.done, state.total, state.elapsed, state.remaining, state.finished);
+    show(state.task, state.done, state.total, state.elapsed, state.remaining, state.finished,
+         state.unit, state.merit, state.merit_value);
 }
 
 }  // namespace

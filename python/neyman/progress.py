@@ -20,6 +20,9 @@ class ProgressState(NamedTuple):
     elapsed: float  #: seconds
     remaining: float  #: estimate in seconds; negative while unknown
     finished: bool
+    unit: str = ""  #: what is counted, "events"; empty where that says nothing
+    merit: str = ""  #: what else tells how well it goes, "loss"; empty: nothing
+    merit_value: float = 0.0  #: as it was told last
 
 
 Handler = Callable[[ProgressState], Any]
@@ -66,12 +69,17 @@ def line(state: ProgressState) -> str:
 
     >>> line(ProgressState("train", 25, 100, 3.0, 9.0, False))
     'train:  25%|███████▌                      | 25/100 [00:03<00:09]'
+    >>> line(ProgressState("train", 25, 100, 3.0, 9.0, False, merit="loss", merit_value=0.5))
+    'train:  25%|███████▌                      | 25/100 [00:03<00:09, loss 0.5]'
     """
     share = min(1.0, state.done / state.total) if state.total else 0.0
     eighths = int(share * _WIDTH * 8)
     bar = "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
+    told = f", {state.done / state.elapsed:.3g} {state.unit}/s" if state.unit and state.elapsed else ""
+    if state.merit:
+        told += f", {state.merit} {state.merit_value:.4g}"
     return (f"{state.task}: {share:4.0%}|{bar:<{_WIDTH}}| {state.done}/{state.total} "
-            f"[{_clock(state.elapsed)}<{_clock(state.remaining)}]")
+            f"[{_clock(state.elapsed)}<{_clock(state.remaining)}{told}]")
 
 
 class _Notebook:

@@ -196,8 +196,13 @@ void BoostedTrees::fit(const TrainingSet& data) {
     differentiate(training, booster.margins(training.table), grid, config_.subsample, seed,
                   derivatives);
     booster.grow(training.table, derivatives, seed);
-    if (!held_out) continue;
+    const double share = static_cast<double>(round + 1) / static_cast<double>(config_.rounds);
+    if (!held_out) {
+      detail::tell(data.progress, share, "trees", static_cast<double>(round + 1));
+      continue;
+    }
     const double loss = mean_loss(*held_out, booster.margins(held_out->table));
+    detail::tell(data.progress, share, "held-out loss", loss);
     if (loss < best_loss) {
       best_loss = loss;
       best = round + 1;

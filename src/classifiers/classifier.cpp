@@ -55,9 +55,9 @@ void check_finite_table(const char* function, MatrixView x) {
 
 }  // namespace
 
-void Classifier::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed) {
+void Classifier::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed, Progress* progress) {
   const TrainingRows rows = epochs(0);
-  fit({rows.x, rows.denominator, rows.weights, seed});
+  fit({rows.x, rows.denominator, rows.weights, seed, progress});
 }
 
 Matrix Classifier::gradient(MatrixView) const {

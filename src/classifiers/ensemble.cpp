@@ -72,6 +72,8 @@ void Ensemble::fit(const TrainingSet& data) {
   parallel_tasks(members.size(), [&](std::size_t k) {
     std::unique_ptr<Classifier> member = config_.of[k % config_.of.size()]->fresh();
     TrainingSet own = data;
+    Progress part(data.progress, Progress::fine / members.size());
+    own.progress = &part;
     own.seed = derive_seed(data.seed, "ensemble", k);
     std::vector<double> weights;
     if (config_.bootstrap) {
@@ -84,13 +86,14 @@ void Ensemble::fit(const TrainingSet& data) {
   members_ = std::move(members);
 }
 
-void Ensemble::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed) {
+void Ensemble::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed, Progress* progress) {
   constexpr std::size_t apart = std::size_t{1} << 32;  // more than any training has epochs
   Members members(config_.members);
   parallel_tasks(members.size(), [&](std::size_t k) {
     std::unique_ptr<Classifier> member = config_.of[k % config_.of.size()]->fresh();
+    Progress part(progress, Progress::fine / members.size());
     member->fit_epochs([&](std::size_t epoch) { return epochs(k * apart + epoch); },
-                       derive_seed(seed, "ensemble", k));
+                       derive_seed(seed, "ensemble", k), &part);
     members[k] = std::move(member);
   });
   members_ = std::move(members);

@@ -153,6 +153,9 @@ bool Logistic::newton(const TrainingSet& data, std::span<const double> weights) 
     const Eigen::Map<const Eigen::VectorXd> gradient(sums.gradient.data(), size);
     const Eigen::VectorXd step = hessian.selfadjointView<Eigen::Lower>().ldlt().solve(gradient);
     const double decrement = gradient.dot(step);
+    detail::tell(data.progress,
+                 static_cast<double>(iteration) / static_cast<double>(config_.max_iterations),
+                 "loss", sums.loss);
     if (!(decrement > 1e-24)) return true;
 
     const std::vector<double> before = beta_;

@@ -247,7 +247,7 @@ double rate(const Mlp::Config& c, std::size_t step, std::size_t steps, std::size
 class Trainer {
  public:
   Trainer(const Mlp::Config& config, const mlp::Network& network, const PackedRows& rows,
-          double weight_decay, std::uint64_t seed)
+          double weight_decay, std::uint64_t seed, Progress* progress)
       : config_(config),
         network_(network),
         shape_(network.shape()),
@@ -255,6 +255,7 @@ class Trainer {
         rows_(rows),
         weight_decay_(weight_decay),
         seed_(seed),
+        progress_(progress),
         parameters_(shape_.parameters),
         transposed_(shape_.transposed),
         first_(shape_.parameters),
@@ -284,14 +285,21 @@ class Trainer {
       double loss = 0.0;
       for (std::size_t begin = 0; begin < order.size(); begin += batch, ++step) {
         const std::size_t count = std::min(batch, order.size() - begin);
+        look_up(static_cast<double>(epoch) +
+                    static_cast<double>(begin) / static_cast<double>(order.size()),
+                count);
         loss += accumulate(order, begin, count, 1.0f / static_cast<float>(batch));
         update(step, rate(config_, step, steps, steps_an_epoch));
       }
       history.push_back({loss / static_cast<double>(order.size()), 0.0});
       if (!std::isfinite(loss)) break;
-      if (held_out.empty()) continue;
+      if (held_out.empty()) {
+        if (progress_ != nullptr) progress_->merit("loss", history.back().training);
+        continue;
+      }
       const double now = held_out_loss(held_out);
       history.back().held_out = now;
+      if (progress_ != nullptr) progress_->merit("held-out loss", now);
       if (now < lowest) {
         lowest = now;
         since_best = 0;
@@ -309,6 +317,16 @@ class Trainer {
   }
 
  private:
+  /// Every now and then: whether to stop, and how many epochs are done.
+  void look_up(double epochs, std::size_t rows) {
+    constexpr std::size_t rows_between = 16384;
+    rows_since_check_ += rows;
+    if (rows_since_check_ <= rows_between) return;
+    rows_since_check_ = 0;
+    check_stop();
+    if (progress_ != nullptr) progress_->reach(epochs / static_cast<double>(config_.epochs));
+  }
+
   /// Normal weights of variance gain/inputs; biases 0.
   void initialise() {
     RandomStream random(seed_, "mlp-weights");
@@ -336,14 +354,7 @@ class Trainer {
       const std::size_t rows = std::min(group, begin + count - first);
       return sum_group(order, first, rows, scale, gradients_[g].data(), scratch_[g].data());
     };
-    if (groups == 1) {
-      rows_since_check_ += count;
-      if (rows_since_check_ > 16384) {
-        rows_since_check_ = 0;
-        check_stop();
-      }
-      return one_group(0);
-    }
+    if (groups == 1) return one_group(0);
     while (scratch_.size() < groups) {
       scratch_.push_back(network_.scratch());
       gradients_.emplace_back(shape_.parameters);
@@ -412,6 +423,7 @@ class Trainer {
   const PackedRows& rows_;
   double weight_decay_;
   std::uint64_t seed_;
+  Progress* progress_;
   mlp::Buffer parameters_, transposed_, first_, second_;
   std::vector<mlp::Buffer> scratch_, gradients_;  // one for each group of a batch
   std::size_t rows_since_check_ = 0;
@@ -455,12 +467,12 @@ Mlp& Mlp::operator=(Mlp&&) noexcept = default;
 
 void Mlp::fit(const TrainingSet& data) { learn(data, nullptr); }
 
-void Mlp::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed) {
+void Mlp::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed, Progress* progress) {
   if (config_.held_out > 0.0)
     fail_argument("Mlp::fit_epochs", "held_out", fmt::format("{}", config_.held_out),
                   "0 where every epoch has events of its own");
   const TrainingRows first = epochs(0);
-  learn({first.x, first.denominator, first.weights, seed}, &epochs);
+  learn({first.x, first.denominator, first.weights, seed, progress}, &epochs);
 }
 
 void Mlp::learn(const TrainingSet& data, const TrainingEpochs* epochs) {
@@ -495,7 +507,7 @@ void Mlp::learn(const TrainingSet& data, const TrainingEpochs* epochs) {
   const double passes = epochs == nullptr ? 1.0 : static_cast<double>(config_.epochs);
   const double decay =
       config_.weight_decay.value_or(4.5 / std::sqrt(passes * effective_rows(weights)));
-  Trainer trainer(config_, state->network, packed, decay, data.seed);
+  Trainer trainer(config_, state->network, packed, decay, data.seed, data.progress);
   state->parameters = trainer.train(split.training.size(), held_out, renew, state->history);
   mlp::kernels().transpose(state->network.shape(), state->parameters.data(),
                            state->transposed.data());

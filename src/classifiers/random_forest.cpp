@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -39,7 +40,7 @@ constexpr std::size_t group_size = 10;
 /// Σ w (y − ½) / (Σ w + λ) = (D + λ/2) / (N + D + λ) − ½, whatever the other trees say.
 detail::Booster grow_group(const RandomForest::Config& config, const TrainingSet& data,
                            std::span<const double> weights, std::span<const float> codes,
-                           std::size_t columns, Block trees) {
+                           std::size_t columns, Block trees, std::atomic<std::size_t>& grown) {
   detail::BoosterData table(codes, columns, 1);
   detail::BoosterData* const cached[] = {&table};
   detail::Booster booster(options(config, columns), cached);
@@ -58,6 +59,8 @@ detail::Booster grow_group(const RandomForest::Config& config, const TrainingSet
       derivatives.second[i] = weight;
     }
     booster.grow(table, derivatives, seed);
+    const auto all = static_cast<double>(++grown);
+    detail::tell(data.progress, all / static_cast<double>(config.trees), "trees", all);
   }
   return booster;
 }
@@ -103,8 +106,10 @@ void RandomForest::fit(const TrainingSet& data) {
   const std::vector<float> codes = bins.codes(data.x);
   const auto groups = (config_.trees + group_size - 1) / group_size;
   std::vector<std::optional<detail::Booster>> grown(groups);
+  std::atomic<std::size_t> trees_grown{0};
   parallel_blocks(config_.trees, group_size, [&](Block trees) {
-    grown[trees.index] = grow_group(config_, data, weights, codes, bins.columns(), trees);
+    grown[trees.index] =
+        grow_group(config_, data, weights, codes, bins.columns(), trees, trees_grown);
   });
   std::vector<detail::Booster> boosters;
   for (auto& booster : grown) boosters.push_back(std::move(*booster));

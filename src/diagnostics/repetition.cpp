@@ -93,9 +93,8 @@ Diagnostic diagnose_wilks(std::span<const double> statistics, double degrees) {
   out.name = "wilks";
   out.explanation = fmt::format(
       "Over datasets simulated at a known θ, −2 log Λ at that θ should follow χ² with {:g} "
-      "degree(s) "
-      "of freedom; the statistic is the Kolmogorov–Smirnov distance.",
-      degrees);
+      "degree{} of freedom; the statistic is the Kolmogorov–Smirnov distance.",
+      degrees, degrees == 1.0 ? "" : "s");
   out.statistic = test.statistic;
   out.p_value = test.p_value;
   out.verdict = verdict_of(test.p_value);

@@ -150,6 +150,13 @@ Diagnostic::Series roc_curve(std::span<const double> numerator, std::span<const 
 
 namespace {
 
+/// "An MLP", "A random-forest"
+std::string classifier_words(const std::string& kind) {
+  if (kind == "mlp") return "An MLP";
+  return (std::string_view("aeiou").find(kind.front()) == std::string_view::npos ? "A " : "An ") +
+         kind;
+}
+
 /// Rows of both sides, cut into those that train and those that are scored.
 struct Halves {
   std::vector<std::size_t> training, scored;
@@ -267,9 +274,9 @@ Diagnostic diagnose_reweighting(const RatioEvents& events, const ReweightingConf
   out.verdict = verdict_of(*out.p_value);
   const double effective = effective_size(pick(learned.denominator, denominator.scored));
   out.explanation = fmt::format(
-      "A {} classifier tries to tell p(x|θ0) from p(x|θ1) weighted by r̂. Its area under the ROC "
+      "{} classifier tries to tell p(x|θ0) from p(x|θ1) weighted by r̂. Its area under the ROC "
       "curve is {:.4f} ± {:.4f}, and must be one half; without weights it is {:.4f}.",
-      kind->kind(), test.area.area, test.area.error, control.area.area);
+      classifier_words(kind->kind()), test.area.area, test.area.error, control.area.area);
   if (control.area.p_value(0.0) > control_level) {
     out.note =
         "Without weights the classifier cannot tell the samples apart either: this test has no "

@@ -561,7 +561,7 @@ void Search::finish(BayesianFit& out) {
 }
 
 BayesianFit Search::run() {
-  Progress progress("bayesian optimisation", config_.evaluations);
+  Progress progress("Bayesian optimisation", config_.evaluations, "evaluations");
   const auto step = [&](const Point& unit) {
     evaluate(unit);
     progress.advance();

@@ -117,7 +117,7 @@ CompositeTest composite_test(const CompositeTestConfig& config, const Likelihood
 
   std::vector<std::optional<double>> statistics(config.datasets);
   std::vector<std::exception_ptr> errors(config.datasets);
-  Progress progress("test", config.datasets);
+  Progress progress("test", config.datasets, "fits");
   parallel_tasks(config.datasets, [&](std::size_t d) {
     try {
       RandomStream random(config.seed, "composite test", d);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "neyman/core/check.hpp"
+#include "neyman/core/progress.hpp"
 #include "neyman/core/random.hpp"
 #include "share.hpp"
 
@@ -69,6 +70,8 @@ std::vector<CoveragePoint> run_coverage(const CoverageConfig& config,
   };
 
   std::vector<CoveragePoint> out;
+  Progress progress("coverage", config.points.rows() * (config.datasets + config.critical_datasets),
+                    "fits");
   for (std::size_t i = 0; i < config.points.rows(); ++i) {
     CoveragePoint found;
     found.point.assign(config.points.row(i).begin(), config.points.row(i).end());
@@ -79,7 +82,7 @@ std::vector<CoveragePoint> run_coverage(const CoverageConfig& config,
     ensemble.interest = config.interest;
     ensemble.starts = config.starts;
     ensemble.seed = derive_seed(config.seed, "coverage", i);
-    found.ensemble = run_ensemble(ensemble, parameters, experiment);
+    found.ensemble = run_ensemble(ensemble, parameters, experiment, &progress);
     const auto& side = found.ensemble;
     for (const double share : side.coverage)
       found.coverage_error.push_back(
@@ -88,7 +91,7 @@ std::vector<CoveragePoint> run_coverage(const CoverageConfig& config,
     if (config.critical_datasets > 0) {
       ensemble.datasets = config.critical_datasets;
       ensemble.seed = derive_seed(config.seed, "critical values", i);
-      const auto toys = run_ensemble(ensemble, parameters, experiment);
+      const auto toys = run_ensemble(ensemble, parameters, experiment, &progress);
       found.critical_failed = toys.failed;
       if (!toys.statistic.empty()) {
         found.critical =

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <exception>
 #include <memory>
+#include <optional>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
@@ -103,12 +104,15 @@ void check_config(const EnsembleConfig& config, const ParameterSpace& parameters
                     std::to_string(config.interest[k]), fmt::format("below {}", parameters.size()));
 }
 
-/// Calls the work for each dataset, in parallel. One that throws leaves a failed outcome behind;
-/// where all throw, so does this.
+/// Calls the work for each dataset, in parallel, and tells `whole` or, where that is null, a task
+/// of its own. One that throws leaves a failed outcome behind; where all throw, so does this.
 void for_each_dataset(const EnsembleConfig& config,
-                      const std::function<void(std::size_t, RandomStream&)>& work) {
+                      const std::function<void(std::size_t, RandomStream&)>& work,
+                      Progress* whole = nullptr) {
   std::vector<std::exception_ptr> errors(config.datasets);
-  Progress progress("ensemble", config.datasets);
+  std::optional<Progress> own;
+  if (whole == nullptr) own.emplace("ensemble", config.datasets, "fits");
+  Progress& progress = whole != nullptr ? *whole : *own;
   parallel_tasks(config.datasets, [&](std::size_t d) {
     try {
       RandomStream random(config.seed, "ensemble", d);
@@ -127,12 +131,13 @@ void for_each_dataset(const EnsembleConfig& config,
 }  // namespace
 
 EnsembleSide run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
-                          const Experiment& experiment) {
+                          const Experiment& experiment, Progress* progress) {
   check_config(config, parameters);
   std::vector<Outcome> outcomes(config.datasets);
-  for_each_dataset(config, [&](std::size_t d, RandomStream& random) {
+  const auto work = [&](std::size_t d, RandomStream& random) {
     outcomes[d] = fit_dataset(config, *experiment(config.point, random));
-  });
+  };
+  for_each_dataset(config, work, progress);
   return summarise(config, outcomes);
 }
 
@@ -199,8 +204,12 @@ EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& 
                             const MixtureRatio* exact) {
   check_config(config, parameters);
   Matrix typical(simulator.dimension() == 1 ? range_events : 0, simulator.dimension());
-  RandomStream range_random(config.seed, "ensemble range");
-  simulator.sample(config.point, range_random, typical);
+  try {
+    RandomStream range_random(config.seed, "ensemble range");
+    simulator.sample(config.point, range_random, typical);
+  } catch (const SimulatorError&) {
+    typical = Matrix(0, simulator.dimension());  // then there is no table
+  }
   const auto table = tabulate(approximate, typical, config.datasets * config.events);
   const MixtureRatio& ratio = table ? static_cast<const MixtureRatio&>(*table) : approximate;
   const auto factory = [&parameters](const MixtureRatio& of) -> LikelihoodFactory {

@@ -1,8 +1,10 @@
 #include "neyman/inference/hypothesis_test.hpp"
 
 #include <algorithm>
+#include <exception>
 
 #include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/progress.hpp"
 
@@ -17,11 +19,13 @@ double statistic(const SimpleTestConfig& config, const Ratio& ratio, MatrixView 
   return sum;
 }
 
-/// (1 + number of null datasets with a statistic at most this) / (1 + their number).
-double p_value(const std::vector<double>& sorted_null, double value) {
-  const auto below = std::upper_bound(sorted_null.begin(), sorted_null.end(), value);
-  return (1.0 + static_cast<double>(below - sorted_null.begin())) /
-         (1.0 + static_cast<double>(sorted_null.size()));
+/// (1 + number of null datasets with a statistic at most this) / (1 + their number); those that are
+/// missing from so many count as at most this.
+double p_value(const std::vector<double>& sorted_null, std::size_t datasets, double value) {
+  const auto above =
+      sorted_null.end() - std::upper_bound(sorted_null.begin(), sorted_null.end(), value);
+  const auto all = static_cast<double>(datasets);
+  return (1.0 + all - static_cast<double>(above)) / (1.0 + all);
 }
 
 }  // namespace
@@ -34,25 +38,37 @@ SimpleTest simple_test(const SimpleTestConfig& config, const Distribution& simul
   SimpleTest out;
   out.config = config;
   out.statistic = statistic(config, ratio, data);
-  Progress progress("test", 2 * config.datasets);
+  Progress progress("test", 2 * config.datasets, "datasets");
   const auto simulate = [&](const std::vector<double>& point, const char* purpose) {
-    std::vector<double> statistics(config.datasets);
+    std::vector<double> found(config.datasets), statistics;
+    std::vector<std::exception_ptr> errors(config.datasets);
     parallel_tasks(config.datasets, [&](std::size_t d) {
-      Matrix x(data.rows(), simulator.dimension());
-      RandomStream random(config.seed, purpose, d);
-      simulator.sample(point, random, x);
-      statistics[d] = statistic(config, ratio, x);
+      try {
+        Matrix x(data.rows(), simulator.dimension());
+        RandomStream random(config.seed, purpose, d);
+        simulator.sample(point, random, x);
+        found[d] = statistic(config, ratio, x);
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error&) {
+        errors[d] = std::current_exception();
+      }
       progress.advance();
     });
+    for (std::size_t d = 0; d < config.datasets; ++d)
+      if (!errors[d]) statistics.push_back(found[d]);
+    if (statistics.empty()) std::rethrow_exception(errors.front());
+    out.failed += config.datasets - statistics.size();
     std::sort(statistics.begin(), statistics.end());
     return statistics;
   };
   out.null_statistics = simulate(config.null, "test null");
   out.alternative_statistics = simulate(config.alternative, "test alternative");
-  out.p_value = p_value(out.null_statistics, out.statistic);
+  out.p_value = p_value(out.null_statistics, config.datasets, out.statistic);
   const auto rejected = std::count_if(
-      out.alternative_statistics.begin(), out.alternative_statistics.end(),
-      [&](double value) { return p_value(out.null_statistics, value) <= config.size; });
+      out.alternative_statistics.begin(), out.alternative_statistics.end(), [&](double value) {
+        return p_value(out.null_statistics, config.datasets, value) <= config.size;
+      });
   out.power = static_cast<double>(rejected) / static_cast<double>(config.datasets);
   return out;
 }

@@ -24,6 +24,7 @@ std::vector<FoldedSample> simulate_components(const Study& study, Results& resul
   const auto& mixture = *study.mixture;
   const std::size_t count = mixture.components().size();
   std::vector<FoldedSample> samples;
+  Progress progress("simulate", study.training_samples, "events");
   for (std::size_t c = 0; c < count; ++c) {
     if (const auto* stored = mixture.components()[c]->stored()) {
       samples.emplace_back(*stored, study.learning, c);
@@ -34,7 +35,7 @@ std::vector<FoldedSample> simulate_components(const Study& study, Results& resul
     const std::size_t events =
         study.training_samples / count + (c < study.training_samples % count ? 1 : 0);
     auto x = sample(*mixture.components()[c], study.reference, events,
-                    derive_seed(study.seed, "component", c), "training");
+                    derive_seed(study.seed, "component", c), "training", &progress);
     samples.emplace_back(make_samples(std::move(x), default_feature_names(mixture.dimension())),
                          study.learning, c);
     results.budget["simulated"] += events;
@@ -43,12 +44,12 @@ std::vector<FoldedSample> simulate_components(const Study& study, Results& resul
 }
 
 FitReport fit_learned(const ParameterSpace& parameters, const MixtureRatio& ratio,
-                      const Samples& data, const std::vector<double>& levels,
-                      std::size_t scan_points) {
-  const MixtureLikelihood likelihood(parameters, ratio, data.x, data.weights);
+                      const Samples& data, const FitPlan& plan) {
+  const MixtureLikelihood of_data(parameters, ratio, data.x, data.weights);
+  const CountedLikelihood likelihood(of_data, plan.progress);
   auto best = fit(likelihood);
   add_simulation_covariance(best, parameters, ratio, data.x, data.weights);
-  return report_fit(likelihood, std::move(best), levels, scan_points);
+  return report_fit(likelihood, std::move(best), plan);
 }
 
 /// Densities of the held-out scores of each pair, and the calibrated curve.
@@ -259,12 +260,14 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
   chain.step(step_of(study, "fit"), [&](Results& results) {
     const auto& events = data->events;
     note_data(*data, results);
-    results.fit = fit_learned(study.parameters, **ratio, events, study.levels, study.scan_points);
+    FitPlan plan{study.levels, study.scan_points};
+    Progress progress("fit", plan.steps(study.parameters) * (exact ? 2 : 1));
+    plan.progress = &progress;
+    results.fit = fit_learned(study.parameters, **ratio, events, plan);
     note_fit(results.fit, study.parameters, "", results);
     note_outside(**ratio, events, results);
     if (exact) {
-      results.exact_fit =
-          fit_learned(study.parameters, *exact, events, study.levels, study.scan_points);
+      results.exact_fit = fit_learned(study.parameters, *exact, events, plan);
       note_fit(*results.exact_fit, study.parameters, "exact ", results);
     }
     results.pair_scores = pair_scores(**ratio, *samples, results.component_names);
@@ -276,6 +279,7 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
       const auto table = tabulate(**ratio, results.data, events);
       const Ratio& used = table ? static_cast<const Ratio&>(*table) : **ratio;
       results.test = simple_test(*study.test, *study.simulator, used, results.data);
+      note_test(results);
       results.budget["test"] = events;
     });
   if (study.ensemble)
@@ -285,8 +289,14 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
       results.budget["ensemble"] = study.ensemble->datasets * study.ensemble->events;
     });
   if (study.compare)
-    chain.step(step_of(study, "toys", "compare"),
-               [&](Results& results) { compare(study, *samples, **ratio, exact.get(), results); });
+    chain.step(step_of(study, "toys", "compare"), [&](Results& results) {
+      try {
+        compare(study, *samples, **ratio, exact.get(), results);
+      } catch (const SimulatorError& error) {
+        results.warnings.push_back(
+            fmt::format("ratios were not compared: the simulator failed: {}", error.what()));
+      }
+    });
   if (!study.test && !study.ensemble && !study.compare) chain.skip("toys", "none asked for");
 
   chain.step(step_of(study, "diagnose"), [&](Results& results) {
@@ -305,8 +315,10 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
 void fit_decomposed(const Model& model, const Samples& data, Results& results) {
   results.reference = model.ratio->reference();
   timed(results, "fit", [&] {
-    results.fit =
-        fit_learned(model.parameters, *model.ratio, data, model.levels, model.scan_points);
+    FitPlan plan{model.levels, model.scan_points};
+    Progress progress("fit", plan.steps(model.parameters));
+    plan.progress = &progress;
+    results.fit = fit_learned(model.parameters, *model.ratio, data, plan);
     note_fit(results.fit, model.parameters, "", results);
     note_outside(*model.ratio, data, results);
   });

@@ -10,6 +10,7 @@
 #include "neyman/core/random.hpp"
 #include "neyman/diagnostics/ratio_diagnostics.hpp"
 #include "neyman/diagnostics/repetition.hpp"
+#include "neyman/reports/symbol.hpp"
 #include "neyman/simulators/files.hpp"
 #include "pipeline/stages.hpp"
 
@@ -46,12 +47,15 @@ std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
     events.exact_log_ratios = exact.values();
   }
   std::vector<Diagnostic> out;
-  for (const auto& name : which)
+  Progress progress("diagnose", which.size(), "checks");
+  for (const auto& name : which) {
     out.push_back(diagnose_events(name, events, derive_seed(config.seed, name)));
+    progress.advance();
+  }
   for (auto& diagnostic : out)
     diagnostic.explanation += fmt::format(" Checked between {} and {}.",
-                                          pipeline::describe_point(study.parameters, numerator),
-                                          pipeline::describe_point(study.parameters, denominator));
+                                          reports::point_words(study.parameters, numerator),
+                                          reports::point_words(study.parameters, denominator));
   judge(out);
   return out;
 }

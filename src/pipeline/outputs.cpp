@@ -41,13 +41,16 @@ std::vector<reports::DrawnFigure> draw_figures(Results& results, const fs::path&
           fmt::format("the figure '{}' could not be drawn: {}", name, reason));
     last = reason;
   };
-  for (const auto& figure : reports::study_figures(results)) {
+  const auto figures = reports::study_figures(results);
+  Progress progress("figures", figures.size(), "figures");
+  for (const auto& figure : figures) {
     check_stop();
     try {
       drawn.push_back(reports::draw(figure, folder));
     } catch (const Error& error) {
       warn(figure.name, error.what());
     }
+    progress.advance();
   }
   results.timing.emplace_back("figures", seconds_now() - start);
   return drawn;

@@ -45,7 +45,7 @@ Events simulate_training(const Study& study, Results& results) {
 Learned train(const Study& study, const Events& events, Results& results) {
   const auto& learned = study.parameterized;
   if (!learned.separable) {
-    Progress progress("train", learned.classifier.folds);
+    Progress progress("train", learned.classifier.folds * Progress::fine);
     const bool stored = study.simulator->stored() != nullptr;
     auto ratio = ParameterizedClassifierRatio::trained(
         events, *learned.design, learned.classifier, stored ? nullptr : study.simulator, &progress);
@@ -56,7 +56,7 @@ Learned train(const Study& study, const Events& events, Results& results) {
   const bool repeated = study.simulator->stored() != nullptr || study.simulator->runs().events > 1;
   const Design design =
       repeated ? empirical_design(events.numerator, study.parameters) : *learned.design;
-  Progress progress("train", 2 * learned.network.folds);
+  Progress progress("train", 2 * learned.network.folds * Progress::fine);
   auto ratio =
       std::make_shared<SeparableRatio>(events.numerator, design, learned.network, &progress);
   if (ratio->resolution() < 5.0)
@@ -170,14 +170,14 @@ Likelihoods learned_likelihood(const ParameterizedRatio& ratio, const Samples& d
 }
 
 /// The fit of the learned likelihood, finite simulation included.
-FitReport fit_learned(const Likelihoods& of, const std::vector<double>& levels,
-                      std::size_t scan_points) {
+FitReport fit_learned(const Likelihoods& of, const FitPlan& plan) {
   FitOptions options;
   options.starts = fit_starts;
-  auto best = fit(*of.learned, options);
+  const CountedLikelihood learned(*of.learned, plan.progress);
+  auto best = fit(learned, options);
   if (best.ok() && of.plain->differentiable())
     add_simulation_covariance(best, of.plain->simulation_gradient_covariance(best.point));
-  return report_fit(*of.learned, std::move(best), levels, scan_points);
+  return report_fit(learned, std::move(best), plan);
 }
 
 /// How much finite simulation widens a region of two parameters.
@@ -233,19 +233,25 @@ void surfaces(const Study& study, const Likelihood& learned, const Likelihood* e
           "Bayesian optimisation has not converged: one more evaluation promises {:.3g}",
           bayesian->expected_improvement));
   }
+  // Contours and surface of the learned likelihood, of the exact one and of the surrogate.
+  Progress progress("contours",
+                    study.contours.size() * 2 * (1 + (exact != nullptr) + bayesian.has_value()));
   for (const auto& [first, second] : study.contours) {
-    const auto draw = [&](const char* label, const Likelihood& likelihood, const Fit& best,
-                          double widen, const std::vector<double>* x,
+    const auto draw = [&](const char* label, const Likelihood& plain, const Fit& best, double widen,
+                          const std::vector<double>* x,
                           const std::vector<double>* y) -> SurfaceReport& {
+      const CountedLikelihood likelihood(plain, &progress);
       SurfaceReport report;
       report.label = label;
       report.contours = contours(likelihood, best, first, second, contour_config(study, widen));
+      progress.advance();
       const auto wide = window(report.contours, study.parameters[first], true);
       const auto high = window(report.contours, study.parameters[second], false);
       report.surface =
           scan_surface(likelihood, best, first, second,
                        x != nullptr ? *x : evenly(wide.low, wide.high, study.surface_points),
                        y != nullptr ? *y : evenly(high.low, high.high, study.surface_points));
+      progress.advance();
       report.minimum = best.point;
       return results.surfaces.emplace_back(std::move(report));
     };
@@ -300,6 +306,7 @@ void repeat(const Study& study, const Lazy<Learned>& ratio, const Lazy<Likelihoo
                  }
                  if (!study.test) return;
                  results.test = simple_test(*study.test, *study.simulator, **ratio, results.data);
+                 note_test(results);
                  results.budget["test"] += 2 * study.test->datasets * results.events;
                }));
   if (study.ensemble)
@@ -350,15 +357,18 @@ Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
 
   chain.step(step_of(study, "fit"), counted(ratio, [&](Results& results) {
                note_data(*data, results);
-               results.fit = fit_learned(*likelihoods, study.levels, study.scan_points);
+               FitPlan plan{study.levels, study.scan_points};
+               Progress progress("fit",
+                                 plan.steps(study.parameters) * (likelihoods->exact ? 2 : 1));
+               plan.progress = &progress;
+               results.fit = fit_learned(*likelihoods, plan);
                note_fit(results.fit, study.parameters, "", results);
                note_outside(**ratio, data->events, results);
                if (!likelihoods->exact) return;
                FitOptions options;
                options.starts = fit_starts;
-               const auto& exact = *likelihoods->exact;
-               results.exact_fit =
-                   report_fit(exact, fit(exact, options), study.levels, study.scan_points);
+               const CountedLikelihood exact(*likelihoods->exact, &progress);
+               results.exact_fit = report_fit(exact, fit(exact, options), plan);
                note_fit(*results.exact_fit, study.parameters, "exact ", results);
              }));
   if (!study.contours.empty())
@@ -390,7 +400,10 @@ void fit_parameterized(const Model& model, const Samples& data, Results& results
   results.ratio = model.parameterized->kind();
   timed(results, "fit", [&] {
     const auto likelihood = learned_likelihood(*model.parameterized, data, model.constraints);
-    results.fit = fit_learned(likelihood, model.levels, model.scan_points);
+    FitPlan plan{model.levels, model.scan_points};
+    Progress progress("fit", plan.steps(model.parameters));
+    plan.progress = &progress;
+    results.fit = fit_learned(likelihood, plan);
     note_fit(results.fit, model.parameters, "", results);
     note_outside(*model.parameterized, data, results);
   });

@@ -125,7 +125,8 @@ Diagnostic compare(const Study& study, const Slice& slice,
         {curve.name, Diagnostic::Series::Style::line, slice.values, curve.statistic, {}, {}});
   }
   if (study.parameters.of_interest().size() > 1) out.name += ":" + parameter.name;
-  out.explanation += fmt::format(" Along {} through the estimate.", parameter.name);
+  out.explanation +=
+      fmt::format(" Along {} through the estimate.", reports::symbol(parameter.name));
   return out;
 }
 
@@ -145,7 +146,7 @@ void diagnose_references(const Study& study, const Ratio& ratio, const Samples& 
     slices.emplace_back(study.parameters, fit.point, p, *sum);
   const auto others = other_references(study, fit.point, slices);
   std::vector<std::unique_ptr<const ClassifierRatio>> learned;
-  Progress progress("check the reference", others.size() * own->folds());
+  Progress progress("check the reference", others.size() * own->folds() * Progress::fine);
   for (std::size_t k = 0; k < others.size(); ++k) {
     auto config = study.parameterized.classifier;
     config.reference = others[k];

@@ -32,6 +32,7 @@ Step step_of(const Study& study, const std::string& stage, const std::string& pa
   const auto& name = part.empty() ? stage : part;
   const bool separable = !study.mixture && study.parameterized.separable;
   if (name == "simulate") {
+    if (study.quick) inputs.value("quick", "yes");
     inputs.value("kind", study.mixture ? "decomposed" : separable ? "separable" : "classifier");
     for (const auto& p : study.parameters)
       inputs.value("parameter", fmt::format("{} in [{}, {}]", p.name, p.low, p.high));
@@ -71,6 +72,7 @@ void describe_study(const Study& study, Results& results) {
   results.reference = study.reference;
   results.levels = study.levels;
   results.threads = threads();
+  results.quick = study.quick;
   if (study.mixture) {
     results.component_names = study.mixture->names();
     results.ratio = "decomposed";
@@ -134,22 +136,27 @@ Model start_model(const Study& study, const Results& results) {
   return model;
 }
 
-FitReport report_fit(const Likelihood& likelihood, Fit best, const std::vector<double>& levels,
-                     std::size_t scan_points) {
+FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan) {
   FitReport report;
+  const auto advance = [&](std::size_t steps) {
+    if (plan.progress != nullptr) plan.progress->advance(steps);
+  };
+  advance(1);
   const auto& parameters = likelihood.parameters();
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     auto& with = report.intervals.emplace_back();
     auto& without = report.statistical_intervals.emplace_back();
     double reach = 0.0;
-    for (const double level : levels) {
+    for (const double level : plan.levels) {
       with.push_back(likelihood_interval(likelihood, best, p, level, true));
       without.push_back(likelihood_interval(likelihood, best, p, level, false));
       reach = std::max(reach, with.back().high - with.back().low);
+      advance(1);
     }
     const double low = std::max(parameters[p].low, best.point[p] - reach);
     const double high = std::min(parameters[p].high, best.point[p] + reach);
-    report.scans.push_back(scan(likelihood, best, p, low, high, scan_points));
+    report.scans.push_back(scan(likelihood, best, p, low, high, plan.scan_points));
+    advance(plan.scan_points);
   }
   report.fit = std::move(best);
   return report;
@@ -223,6 +230,15 @@ void note_fit(const FitReport& report, const ParameterSpace& parameters, const c
   // The ranges do not matter to ratios between the components of a mixture.
   if (report.fit.ok() && results.ratio != "decomposed")
     note_simulation(report.fit, parameters, results);
+}
+
+void note_test(Results& results) {
+  const auto& test = *results.test;
+  if (test.failed > 0)
+    results.warnings.push_back(
+        fmt::format("{} of {} datasets of the test could not be simulated; they count against the "
+                    "result, in p-value and power",
+                    test.failed, 2 * test.config.datasets));
 }
 
 void note_outside(const Ratio& ratio, const Samples& data, Results& results) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,11 +49,43 @@ void note_data(const Observed& observed, Results& results);
 void note_simulator(const Study& study, const char* purpose, Results& results);
 Model start_model(const Study& study, const Results& results);
 
+/// What is asked of a fit beside the estimate, and who is told how far it is.
+struct FitPlan {
+  std::vector<double> levels;
+  std::size_t scan_points = 101;
+  Progress* progress = nullptr;
+
+  /// Steps by which a fit and its report advance the progress.
+  std::size_t steps(const ParameterSpace& parameters) const {
+    return 1 + parameters.size() * (levels.size() + scan_points);
+  }
+};
+
+/// A likelihood that tells how often it was evaluated.
+class CountedLikelihood final : public Likelihood {
+ public:
+  CountedLikelihood(const Likelihood& of, Progress* progress) : of_(of), progress_(progress) {}
+  const ParameterSpace& parameters() const override { return of_.parameters(); }
+  std::size_t events() const override { return of_.events(); }
+  double operator()(std::span<const double> point, std::span<double> gradient = {}) const override {
+    const double value = of_(point, gradient);
+    if (progress_ != nullptr) progress_->merit("evaluations", static_cast<double>(++count_));
+    return value;
+  }
+  bool differentiable() const override { return of_.differentiable(); }
+
+ private:
+  const Likelihood& of_;
+  Progress* progress_;
+  mutable std::atomic<std::size_t> count_{0};
+};
+
 /// Intervals and curves of a fit.
-FitReport report_fit(const Likelihood& likelihood, Fit best, const std::vector<double>& levels,
-                     std::size_t scan_points);
+FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan);
 void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
               Results& results);
+/// Of datasets of a test that could not be simulated.
+void note_test(Results& results);
 void note_outside(const Ratio& ratio, const Samples& data, Results& results);
 
 /// "alpha = 0.98, beta = -1.1"

@@ -799,6 +799,28 @@ class StudyReader {
 
 }  // namespace
 
+void quicken(Study& study) {
+  constexpr std::size_t training_events = 10000, events = 1000, datasets = 20;
+  const auto reduce = [](std::size_t& number, std::size_t least) {
+    number = std::max(number / 10, std::min(number, least));
+  };
+  study.quick = true;
+  if (can_simulate(*study.simulator)) {
+    reduce(study.training_samples, training_events);
+    study.parameterized.classifier.samples = study.training_samples;
+    reduce(study.diagnostics.events, events);
+  }
+  reduce(study.parameterized.classifier.calibration_events, events);
+  if (study.test) reduce(study.test->datasets, datasets);
+  if (study.ensemble) reduce(study.ensemble->datasets, datasets);
+  for (auto& hypothesis : study.hypotheses) reduce(hypothesis.datasets, datasets);
+  if (study.coverage) {
+    reduce(study.coverage->datasets, datasets);
+    reduce(study.coverage->critical_datasets, datasets);
+  }
+  if (study.compare) reduce(study.compare->evaluation_events, events);
+}
+
 void reseed(Study& study, std::uint64_t seed) {
   study.seed = seed;
   study.learning.seed = derive_seed(seed, "learning");

@@ -115,8 +115,8 @@ class ParameterizedClassifierRatio::Learner {
   void train(Progress* progress) {
     ratio_.classifiers_.resize(config_.folds);
     parallel_tasks(config_.folds, [&](std::size_t fold) {
-      ratio_.classifiers_[fold] = train(fold);
-      if (progress != nullptr) progress->advance();
+      Progress part(progress, Progress::fine);
+      ratio_.classifiers_[fold] = train(fold, &part);
     });
     ratio_.simulated_ += simulated_;
   }
@@ -235,7 +235,7 @@ class ParameterizedClassifierRatio::Learner {
     return config_.fresh ? (fold + 1) % config_.folds : fold;
   }
 
-  std::unique_ptr<Classifier> train(std::size_t fold) const {
+  std::unique_ptr<Classifier> train(std::size_t fold, Progress* progress) const {
     auto classifier = config_.classifier->fresh();
     const auto seed = derive_seed(config_.seed, "train", fold);
     const auto first = [&] {
@@ -244,10 +244,11 @@ class ParameterizedClassifierRatio::Learner {
     };
     if (config_.fresh) {
       classifier->fit_epochs(
-          [&](std::size_t epoch) { return epoch == 0 ? first() : fresh_rows(fold, epoch); }, seed);
+          [&](std::size_t epoch) { return epoch == 0 ? first() : fresh_rows(fold, epoch); }, seed,
+          progress);
     } else {
       const auto table = first();
-      classifier->fit({table.x, table.denominator, table.weights, seed});
+      classifier->fit({table.x, table.denominator, table.weights, seed, progress});
     }
     return classifier;
   }
@@ -306,11 +307,14 @@ class ParameterizedClassifierRatio::Learner {
 
   void calibrate_smoothly() {
     ratio_.calibrations_.resize(config_.folds);
+    Progress progress("calibrate", numerator_.size() + denominator_.size(), "events");
     parallel_tasks(config_.folds, [&](std::size_t fold) {
       auto made = std::make_shared<SmoothAcross>(calibrated_space(ratio_.parameters_, both()),
                                                  config_.smooth);
       fit_smoothly(*made, fold);
       ratio_.calibrations_[fold] = std::move(made);
+      const std::size_t k = held_out(fold);
+      progress.advance(numerator_folds_[k].size() + denominator_folds_[k].size());
     });
   }
 
@@ -425,7 +429,12 @@ class ParameterizedClassifierRatio::Learner {
     const Design nodes(space, std::move(grid));
     auto made = make_interpolated();
     const auto score = score_at(both());
-    made.fit(nodes.rows(), [&](std::size_t k) { return score(nodes.rows().row(k)); });
+    Progress progress("calibrate", nodes.rows().rows() * config_.calibration_events, "events");
+    made.fit(nodes.rows(), [&](std::size_t k) {
+      auto scored = score(nodes.rows().row(k));
+      progress.advance(config_.calibration_events);
+      return scored;
+    });
     ratio_.calibrations_ = {std::make_shared<InterpolatedCalibration>(std::move(made))};
     ratio_.simulated_ +=
         config_.calibration_events * (nodes.rows().rows() * (both() ? 2 : 1) + (both() ? 0 : 1));
@@ -433,13 +442,17 @@ class ParameterizedClassifierRatio::Learner {
 
   /// At the rows of the design, with the events that each fold holds out.
   void interpolate_held_out() {
+    Progress progress("calibrate", numerator_.size(), "events");
     for (std::size_t fold = 0; fold < config_.folds; ++fold) {
       const std::size_t k = held_out(fold);
       std::vector<std::vector<std::size_t>> at_node(design_.rows().rows());
       for (const auto event : numerator_folds_[k]) at_node[find_node(event)].push_back(event);
       auto made = make_interpolated();
-      made.fit(design_.rows(),
-               [&](std::size_t node) { return score_node(fold, node, at_node[node]); });
+      made.fit(design_.rows(), [&](std::size_t node) {
+        auto scored = score_node(fold, node, at_node[node]);
+        progress.advance(at_node[node].size());
+        return scored;
+      });
       ratio_.calibrations_.push_back(std::make_shared<InterpolatedCalibration>(std::move(made)));
     }
   }

@@ -63,7 +63,7 @@ HeldOut held_out_side(const FoldedSample& sample, const Logits& scores, std::siz
 
 std::unique_ptr<Classifier> train_fold(const FoldedSample& numerator,
                                        const FoldedSample& denominator, const RatioConfig& config,
-                                       std::size_t fold, std::uint64_t seed) {
+                                       std::size_t fold, std::uint64_t seed, Progress* progress) {
   Matrix x(0, numerator.samples().features());
   std::vector<std::uint8_t> labels;
   std::vector<double> weights;
@@ -78,7 +78,8 @@ std::unique_ptr<Classifier> train_fold(const FoldedSample& numerator,
   add(numerator, 0);
   add(denominator, 1);
   auto classifier = config.classifier->fresh();
-  classifier->fit({x, labels, weights, seed});
+  Progress part(progress, Progress::fine);
+  classifier->fit({x, labels, weights, seed, &part});
   return classifier;
 }
 
@@ -97,16 +98,16 @@ void CrossFit::train(const FoldedSample& numerator, const FoldedSample& denomina
   classifiers_.clear();
   classifiers_.resize(config.folds);
   parallel_tasks(config.folds, [&](std::size_t fold) {
-    classifiers_[fold] = train_fold(numerator, denominator, config, fold,
-                                    derive_seed(config.seed, fmt::format("train/{}", pair), fold));
-    if (progress != nullptr) progress->advance();
+    classifiers_[fold] =
+        train_fold(numerator, denominator, config, fold,
+                   derive_seed(config.seed, fmt::format("train/{}", pair), fold), progress);
   });
   calibrators_.clear();
   replica_calibrators_.clear();
 }
 
 void CrossFit::calibrate(const FoldedSample& numerator, const FoldedSample& denominator,
-                         const RatioConfig& config) {
+                         const RatioConfig& config, Progress* progress) {
   check_same_size("CrossFit::calibrate", "classifiers", folds(), config.folds, "one a fold");
   const auto top_scores = held_out_scores(numerator);
   const auto bottom_scores = held_out_scores(denominator);
@@ -127,6 +128,7 @@ void CrossFit::calibrate(const FoldedSample& numerator, const FoldedSample& deno
         });
     for (std::size_t b = 0; b < config.replicas; ++b)
       replica_calibrators_[b].push_back(std::move(replicas[b]));
+    if (progress != nullptr) progress->advance(top.logits.size() + bottom.logits.size());
   }
 }
 

@@ -70,7 +70,7 @@ DecomposedRatio DecomposedRatio::trained(const std::vector<FoldedSample>& sample
   check_samples(samples, out.components());
   const auto members = out.members();
   out.pairs_.resize(members.size());
-  Progress progress("train", members.size() * config.folds);
+  Progress progress("train", members.size() * config.folds * Progress::fine);
   parallel_tasks(members.size(), [&](std::size_t p) {
     const auto [c, d] = members[p];
     out.pairs_[p].train(samples[c], samples[d], config, p, &progress);
@@ -82,9 +82,14 @@ void DecomposedRatio::calibrate(const std::vector<FoldedSample>& samples,
                                 const RatioConfig& config) {
   check_samples(samples, components());
   const std::size_t count = components();
+  std::size_t events = 0;
+  for (const auto& sample : samples) events += sample.size();
+  // Each event is in count − 1 pairs; then all of them normalise the ratio and its replicas.
+  const std::size_t rounds = config.normalise ? config.replicas + 1 : 0;
+  Progress progress("calibrate", events * (count - 1 + rounds), "events");
   parallel_tasks(pairs_.size(), [&, members = members()](std::size_t p) {
     const auto [c, d] = members[p];
-    pairs_[p].calibrate(samples[c], samples[d], config);
+    pairs_[p].calibrate(samples[c], samples[d], config, &progress);
   });
   normalisation_.assign(count, 1.0);
   replica_normalisation_.assign(config.replicas, normalisation_);
@@ -100,6 +105,7 @@ void DecomposedRatio::calibrate(const std::vector<FoldedSample>& samples,
       normalisation_ = std::move(means);
     else
       replica_normalisation_[task - 1] = std::move(means);
+    progress.advance(events);
   });
 }
 

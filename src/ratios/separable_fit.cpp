@@ -175,6 +175,7 @@ void train(Features& features, Coefficients& coefficients, const PolynomialBasis
   std::size_t step = 0;
   for (std::size_t epoch = 0; epoch < options.epochs; ++epoch) {
     mlp::random_order(order, options.seed, epoch);
+    double loss = 0.0;
     for (std::size_t b = 0; b < batches; ++b, ++step) {
       for (std::size_t begin = 0; begin < batch; begin += tile) {
         const std::size_t count = std::min(tile, batch - begin);
@@ -184,7 +185,7 @@ void train(Features& features, Coefficients& coefficients, const PolynomialBasis
           std::copy_n(events.theta.row(i).data(), theta.cols(), theta.row(r).data());
           gathered.weights[r] = events.weights[i] * scale;
         }
-        pass.run(gathered, 0, count, coefficients, nodes[step], true);
+        loss += pass.run(gathered, 0, count, coefficients, nodes[step], true);
         mlp::kernels().add_outer({pass.phi.data(), features.stride()}, features.size(),
                                  {pass.residual.data(), stride},
                                  {coefficient_gradient.data(), stride}, pass.rows, stride);
@@ -197,6 +198,9 @@ void train(Features& features, Coefficients& coefficients, const PolynomialBasis
       coefficient_moments.step(coefficients.data(), coefficient_gradient, rate, step + 1);
     }
     check_stop();
+    if (options.progress == nullptr) continue;
+    options.progress->merit("loss", loss / static_cast<double>(batches));
+    options.progress->reach(static_cast<double>(epoch + 1) / static_cast<double>(options.epochs));
   }
 }
 
@@ -233,11 +237,16 @@ class Newton {
   void start_from(std::vector<double> precision) { precision_ = std::move(precision); }
   const std::vector<double>& precision() const { return precision_; }
 
-  CoefficientFit fit(const Coefficients& start) {
+  CoefficientFit fit(const Coefficients& start, Progress* progress) {
+    constexpr double usual_iterations = 12.0;
     Eigen::VectorXd w = to_vector(start);
     Slope slope = gradient(w);
     CoefficientFit result;
     for (int iteration = 0; iteration < most_iterations; ++iteration) {
+      if (progress != nullptr) {
+        progress->merit("held-out loss", slope.loss / sum(events_.weights));
+        progress->reach(iteration / usual_iterations);
+      }
       if (iteration == 0 || iteration == 2 || iteration % 5 == 0) hessian_ = hessian(w);
       if (evidence_ && iteration < evidence_iterations) choose_precisions(w, slope.total());
       solve();
@@ -504,18 +513,18 @@ class Newton {
 
 CoefficientFit fit_coefficients(const Features& features, const Coefficients& start,
                                 const PolynomialBasis& basis, const EventRows& events,
-                                const NodeSets& nodes, bool evidence) {
+                                const NodeSets& nodes, bool evidence, Progress* progress) {
   // Most of the way with some of the events.
   constexpr std::size_t some = 60000;
   Newton all(features, basis, events, nodes, evidence);
-  if (events.size() < 2 * some) return all.fit(start);
+  if (events.size() < 2 * some) return all.fit(start, progress);
   EventRows part = events;
   part.theta = events.theta.rows(0, some);
   part.weights.resize(some);
   Newton first(features, basis, part, nodes, evidence);
-  const auto near = first.fit(start);
+  const auto near = first.fit(start, nullptr);
   all.start_from(first.precision());
-  return all.fit(near.coefficients);
+  return all.fit(near.coefficients, progress);
 }
 
 // --- step 3 -------------------------------------------------------------------------------------

@@ -73,6 +73,7 @@ struct TrainingOptions {
   std::size_t epochs, batch_size;
   double learning_rate;
   std::uint64_t seed;
+  Progress* progress;  ///< or null
 };
 
 /// Step 1: trains features and coefficients together on `events`.
@@ -88,10 +89,11 @@ struct CoefficientFit {
   bool converged = false;
 };
 
-/// Step 2. With `evidence`, widths of the priors are chosen; without, the priors are wide.
+/// Step 2. With `evidence`, widths of the priors are chosen; without, the priors are wide. The
+/// events of a fit that tells its `progress` are those that training has not seen.
 CoefficientFit fit_coefficients(const Features& features, const Coefficients& start,
                                 const PolynomialBasis& basis, const EventRows& events,
-                                const NodeSets& nodes, bool evidence);
+                                const NodeSets& nodes, bool evidence, Progress* progress = nullptr);
 
 /// Step 3: c(θ) as coefficients of a polynomial, and how each group moved them.
 struct Normalisation {

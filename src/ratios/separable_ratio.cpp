@@ -134,6 +134,7 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     Fold& fold = *folds_[k];
     const std::size_t stride = round_up(basis_.size(), 8);
     {
+      Progress part(progress, Progress::fine);
       const auto others = all_but(partition, k);
       std::vector<double> weights;
       if (events.weighted())
@@ -170,17 +171,17 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
                                        ? config.epochs
                                        : std::clamp<std::size_t>(1000000 / rows.size(), 2, 60);
         train(fold.features, fold.coefficients, basis_, rows, nodes,
-              {epochs, batch, config.learning_rate, seed});
+              {epochs, batch, config.learning_rate, seed, &part});
       }
-      if (progress) progress->advance();
       const std::size_t typical = std::min<std::size_t>(rows.size(), 20000);
       fold.features.condition(x.data(), std::span(rows.weights).first(typical), fold.coefficients,
                               stride);
     }
+    Progress part(progress, Progress::fine);
     std::vector<float> x;
     Matrix theta;
     const EventRows rows = rows_of(partition[k], fold.whitening, x, theta);
-    auto fit = fit_coefficients(fold.features, fold.coefficients, basis_, rows, nodes, true);
+    auto fit = fit_coefficients(fold.features, fold.coefficients, basis_, rows, nodes, true, &part);
     Normalisation norm{std::vector<double>(normaliser_.size(), 0.0),
                        Matrix(fit.influence.rows(), normaliser_.size())};
     if (config.normalise)
@@ -193,7 +194,6 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     fold.converged = fit.converged;
     fold.normalisation = std::move(norm.coefficients);
     fold.normalisation_influence = std::move(norm.influence);
-    if (progress) progress->advance();
   });
 }
 

@@ -171,6 +171,20 @@ void add_shares(Panel& panel, const Results& r, const std::vector<double>& share
   if (!points.x.empty()) panel.series.emplace_back(std::move(points));
 }
 
+/// What the bars reach, the nominal level and a little more, but hardly beyond what a share can be.
+Range share_range(const Panel& panel, double level) {
+  Range out{level, level};
+  for (const auto& series : panel.series)
+    if (const auto* points = std::get_if<Points>(&series))
+      for (std::size_t i = 0; i < points->y.size(); ++i) {
+        out.low = std::min(out.low, points->y[i] - points->y_errors[i]);
+        out.high = std::max(out.high, points->y[i] + points->y_errors[i]);
+      }
+  const double margin = std::max(0.01, 0.1 * (out.high - out.low));
+  const double beyond = 0.25 * margin;
+  return {std::max(-beyond, out.low - margin), std::min(1.0 + beyond, out.high + margin)};
+}
+
 std::optional<Panel> coverage_panel(const Results& r, double level, const Shares& shares,
                                     const std::string& what) {
   Panel panel;
@@ -198,6 +212,7 @@ std::optional<Panel> coverage_panel(const Results& r, double level, const Shares
   add_shares(panel, r, shares.asymptotic, -0.08 * gap, "χ² thresholds", Role::approximate);
   add_shares(panel, r, shares.simulated, 0.08 * gap, "simulated thresholds", Role::calibrated);
   if (panel.series.size() < 2) return std::nullopt;
+  panel.y_range = share_range(panel, level);
   return panel;
 }
 
@@ -264,6 +279,7 @@ std::optional<Panel> one_point_panel(const Results& r, std::size_t l) {
   side(shares.asymptotic, "χ² thresholds", Role::approximate, both ? -0.06 : 0.0);
   side(shares.simulated, "simulated thresholds", Role::calibrated, 0.06);
   if (panel.series.size() < 2) return std::nullopt;
+  panel.y_range = share_range(panel, level);
   return panel;
 }
 

@@ -110,7 +110,17 @@ figcaption b{color:var(--ink);font-weight:620}
 .end dl{border-top:1px solid var(--line);padding-top:1.2rem;margin-top:3.5rem}
 .end dd{color:var(--ink)}
 @media screen and (max-width:48rem){.panels{grid-template-columns:minmax(0,1fr)!important}
-body{font-size:1rem}h2{margin-top:2.5rem}.scroll td:last-child:not(.n){min-width:17rem}}
+body{font-size:1rem}h2{margin-top:2.5rem}}
+@media screen and (max-width:40rem){.stack table,.stack caption,.stack tbody,.stack tr,.stack th{
+display:block}.stack thead{position:absolute;width:1px;height:1px;overflow:hidden;
+clip-path:inset(50%);white-space:nowrap}.stack tbody{border-top:1.5px solid var(--muted)}
+.stack tr{border-bottom:1px solid var(--line);padding:.55rem 0 .6rem}
+.stack th,.stack td{border:0;padding:.08rem 0}.stack tbody th{font-weight:620}
+.stack td{display:flex;justify-content:space-between;gap:1.2rem;text-align:right;
+white-space:normal}.stack td:empty{display:none}
+.stack td::before{content:attr(data-label);color:var(--muted);text-align:left;flex:none;
+max-width:60%}.stack .text{display:block;text-align:left;padding-top:.25rem}
+.stack .text::before{content:none}}
 @media print{:root{font-size:9.5pt}.panels{max-width:100%}figure{margin:1.2rem 0 1.6rem}
 figure:not(.wide) .panels{max-width:32rem}.figures{grid-template-columns:1fr 1fr;gap:0 1.6rem}
 .headlines{grid-template-columns:1fr 1fr}.scroll{overflow:visible}table{font-size:.88rem;min-width:0}
@@ -343,6 +353,52 @@ std::string headline_card(const Headline& h, Range range) {
   return out + "</div>\n";
 }
 
+// ----------------------------------------------------------------------------------- tables
+
+struct Column {
+  std::string name;
+  bool numeric = false;
+  bool text = false;  // sentences, which need no name
+};
+
+/// Cells are HTML. On a narrow screen the cells of a row stand one below the other, each with the
+/// name of its column, where there are more than a phone is wide enough for.
+std::string table_html(const std::string& label, const std::string& caption,
+                       const std::vector<Column>& columns,
+                       const std::vector<std::vector<std::string>>& rows) {
+  constexpr std::size_t narrow = 3;  // columns
+  const bool stack = columns.size() > narrow;
+  // A display other than that of a table takes its meaning away; roles give it back.
+  const auto role = [&](const char* name) {
+    return stack ? fmt::format(" role=\"{}\"", name) : std::string();
+  };
+  std::string out = fmt::format(
+      "<div class=\"scroll{}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table{}>\n",
+      stack ? " stack" : "", escape_html(label), role("table"));
+  if (!caption.empty()) out += fmt::format("<caption>{}</caption>\n", running(caption));
+  out += fmt::format("<thead{}><tr{}>", role("rowgroup"), role("row"));
+  for (const auto& column : columns)
+    out += fmt::format("<th scope=\"col\"{}{}>{}</th>", column.numeric ? " class=\"n\"" : "",
+                       role("columnheader"), escape_html(column.name));
+  out += fmt::format("</tr></thead>\n<tbody{}>\n", role("rowgroup"));
+  for (const auto& row : rows) {
+    out += fmt::format("<tr{}>", role("row"));
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const auto& column = columns[c];
+      if (c == 0 && !column.numeric) {
+        out += fmt::format("<th scope=\"row\"{}>{}</th>", role("rowheader"), row[c]);
+        continue;
+      }
+      const char* css = column.numeric ? " class=\"n\"" : column.text ? " class=\"text\"" : "";
+      out += fmt::format("<td{}{}{}>{}</td>", css, role("cell"),
+                         stack ? fmt::format(" data-label=\"{}\"", escape_html(column.name)) : "",
+                         row[c]);
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody>\n</table></div>\n";
+}
+
 std::string role_variables() {
   std::string light, dark;
   for (const auto& colour : palette) {
@@ -467,20 +523,19 @@ Page& Page::checks(const std::vector<CheckLine>& checks) {
                        [&](const CheckLine& check) { return !(check.*text).empty(); });
   };
   const bool statistics = any(&CheckLine::statistic), p_values = any(&CheckLine::p_value);
-  std::string out =
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Checks\"><table>\n"
-      "<thead><tr><th scope=\"col\">Check</th><th scope=\"col\">Verdict</th>";
-  if (statistics) out += "<th scope=\"col\" class=\"n\">Statistic</th>";
-  if (p_values) out += "<th scope=\"col\" class=\"n\">p-value</th>";
-  out += "<th scope=\"col\">Meaning</th></tr></thead>\n<tbody>\n";
+  std::vector<Column> columns = {{"Check"}, {"Verdict"}};
+  if (statistics) columns.push_back({"Statistic", true});
+  if (p_values) columns.push_back({"p-value", true});
+  columns.push_back({"Meaning", false, true});
+  std::vector<std::vector<std::string>> rows;
   for (const CheckLine& check : checks) {
-    out += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td>", running(check.name),
-                       badge(check.verdict));
-    if (statistics) out += fmt::format("<td class=\"n\">{}</td>", running(check.statistic));
-    if (p_values) out += fmt::format("<td class=\"n\">{}</td>", running(check.p_value));
-    out += fmt::format("<td>{}</td></tr>\n", running(check.detail));
+    auto& row = rows.emplace_back();
+    row = {running(check.name), badge(check.verdict)};
+    if (statistics) row.push_back(running(check.statistic));
+    if (p_values) row.push_back(running(check.p_value));
+    row.push_back(running(check.detail));
   }
-  target() += out + "</tbody>\n</table></div>\n";
+  target() += table_html("Checks", "", columns, rows);
   return *this;
 }
 
@@ -497,25 +552,14 @@ Page& Page::table(const Table& table) {
            std::all_of(table.rows.begin(), table.rows.end(),
                        [&](const auto& row) { return row[c].empty() || looks_numeric(row[c]); });
   };
-  std::string out = fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n",
-      table.caption.empty() ? "Table" : escape_html(table.caption));
-  if (!table.caption.empty()) out += fmt::format("<caption>{}</caption>\n", running(table.caption));
-  out += "<thead><tr>";
+  std::vector<Column> columns;
   for (std::size_t c = 0; c < table.columns.size(); ++c)
-    out += fmt::format("<th scope=\"col\"{}>{}</th>", numeric(c) ? " class=\"n\"" : "",
-                       escape_html(table.columns[c]));
-  out += "</tr></thead>\n<tbody>\n";
-  for (const auto& row : table.rows) {
-    out += "<tr>";
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string_view element = c == 0 && !numeric(0) ? "th" : "td";
-      out += fmt::format("<{0}{1}{2}>{3}</{0}>", element, element == "th" ? " scope=\"row\"" : "",
-                         numeric(c) ? " class=\"n\"" : "", running(row[c]));
-    }
-    out += "</tr>\n";
-  }
-  target() += out + "</tbody>\n</table></div>\n";
+    columns.push_back({table.columns[c], numeric(c)});
+  auto rows = table.rows;
+  for (auto& row : rows)
+    for (auto& cell : row) cell = running(cell);
+  target() +=
+      table_html(table.caption.empty() ? "Table" : table.caption, table.caption, columns, rows);
   return *this;
 }
 

@@ -61,9 +61,10 @@ void fields(F& f, Is<SimpleTestConfig> auto& v) {
 
 template <class F>
 void fields(F& f, Is<SimpleTest> auto& v) {
-  auto& [config, statistic, p_value, power, null_statistics, alternative_statistics] = v;
+  auto& [config, statistic, p_value, power, null_statistics, alternative_statistics, failed] = v;
   f("config", config), f("statistic", statistic), f("p_value", p_value), f("power", power),
-      f("null_statistics", null_statistics), f("alternative_statistics", alternative_statistics);
+      f("null_statistics", null_statistics), f("alternative_statistics", alternative_statistics),
+      f("failed", failed);
 }
 
 template <class F>
@@ -233,16 +234,17 @@ void fields(F& f, Is<RatioComparison> auto& v) {
 template <class F>
 void fields(F& f, Is<Results> auto& v) {
   auto& [name, title, version, command, seed, parameters, reference, feature_names, component_names,
-         simulator, ratio, classifier, calibration, data_source, events, levels, fit, exact_fit,
-         test, ensemble, surfaces, composite_tests, coverage, diagnostics, outside, compared_point,
-         data, pair_scores, comparisons, density_x, numerator_density, denominator_density,
-         log_ratios, exact_log_ratios, budget, timing, threads, warnings, simulator_log] = v;
+         simulator, ratio, classifier, calibration, data_source, events, levels, quick, fit,
+         exact_fit, test, ensemble, surfaces, composite_tests, coverage, diagnostics, outside,
+         compared_point, data, pair_scores, comparisons, density_x, numerator_density,
+         denominator_density, log_ratios, exact_log_ratios, budget, timing, threads, warnings,
+         simulator_log] = v;
   f("name", name), f("title", title), f("version", version), f("command", command), f("seed", seed),
       f("parameters", parameters), f("reference", reference), f("feature_names", feature_names),
       f("component_names", component_names), f("simulator", simulator), f("ratio", ratio),
       f("classifier", classifier), f("calibration", calibration), f("data_source", data_source),
-      f("events", events), f("levels", levels), f("fit", fit), f("exact_fit", exact_fit),
-      f("test", test), f("ensemble", ensemble), f("surfaces", surfaces),
+      f("events", events), f("levels", levels), f("quick", quick), f("fit", fit),
+      f("exact_fit", exact_fit), f("test", test), f("ensemble", ensemble), f("surfaces", surfaces),
       f("composite_tests", composite_tests), f("coverage", coverage), f("diagnostics", diagnostics),
       f("outside", outside), f("compared_point", compared_point), f("data", data),
       f("pair_scores", pair_scores), f("comparisons", comparisons), f("density_x", density_x),

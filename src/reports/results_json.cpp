@@ -52,27 +52,30 @@ Json matrix(const Matrix& values) {
 // ------------------------------------------------------------------------------- the parts
 
 Json study_part(const Results& r) {
-  return {{"name", r.name},
-          {"title", r.title},
-          {"seed", r.seed},
-          {"parameters", by_parameter(r.parameters,
-                                      [&](std::size_t p) {
-                                        const auto& parameter = r.parameters[p];
-                                        Json out = {{"range", {parameter.low, parameter.high}}};
-                                        if (parameter.truth) out["truth"] = *parameter.truth;
-                                        if (parameter.nuisance) out["role"] = "nuisance";
-                                        return out;
-                                      })},
-          {"reference", by_parameter(r.parameters, r.reference)},
-          {"features", r.feature_names},
-          {"components", r.component_names},
-          {"simulator", r.simulator},
-          {"ratio", r.ratio},
-          {"classifier", r.classifier},
-          {"calibration", r.calibration},
-          {"levels", r.levels},
-          {"data", r.data_source},
-          {"events", r.events}};
+  Json out = {
+      {"name", r.name},
+      {"title", r.title},
+      {"seed", r.seed},
+      {"parameters", by_parameter(r.parameters,
+                                  [&](std::size_t p) {
+                                    const auto& parameter = r.parameters[p];
+                                    Json entry = {{"range", {parameter.low, parameter.high}}};
+                                    if (parameter.truth) entry["truth"] = *parameter.truth;
+                                    if (parameter.nuisance) entry["role"] = "nuisance";
+                                    return entry;
+                                  })},
+      {"reference", by_parameter(r.parameters, r.reference)},
+      {"features", r.feature_names},
+      {"components", r.component_names},
+      {"simulator", r.simulator},
+      {"ratio", r.ratio},
+      {"classifier", r.classifier},
+      {"calibration", r.calibration},
+      {"levels", r.levels},
+      {"data", r.data_source},
+      {"events", r.events}};
+  if (r.quick) out["quick"] = true;
+  return out;
 }
 
 Json intervals_part(const std::vector<Interval>& intervals) {
@@ -281,6 +284,7 @@ Json test_part(const Results& r, const SimpleTest& test) {
           {"p_value", test.p_value},
           {"size", test.config.size},
           {"power", test.power},
+          {"failed", test.failed},
           {"null_statistics", test.null_statistics},
           {"alternative_statistics", test.alternative_statistics}};
 }

@@ -131,8 +131,8 @@ std::vector<CheckLine> check_lines(const Results& r, const Figures& figures) {
       meaning += fmt::format(" Deviations up to {} are not counted.", number(*check.tolerance, 2));
     if (!check.note.empty()) meaning += " " + check.note;
     const std::string figure = "diagnostic-" + check.name;
-    lines.push_back({check.name, verdict_of(check.verdict), meaning, number(check.statistic, 3),
-                     check.p_value ? p_value(*check.p_value) : "",
+    lines.push_back({check_words(r, check.name), verdict_of(check.verdict), meaning,
+                     number(check.statistic, 3), check.p_value ? p_value(*check.p_value) : "",
                      figures.has(figure) ? figure : ""});
   }
   return lines;
@@ -141,13 +141,13 @@ std::vector<CheckLine> check_lines(const Results& r, const Figures& figures) {
 /// All verdicts at a glance, and why one does not pass: nobody must scroll to learn of it.
 void add_verdicts(const Results& r, Page& page, const Figures& figures) {
   if (r.diagnostics.empty()) return;
-  std::string words = together(r.diagnostics).words;
+  std::string words = together(r).words;
   words.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(words.front())));
   page.verdicts(words + ".", check_lines(r, figures));
   for (const auto& check : r.diagnostics) {
     if (check.verdict == Diagnostic::Verdict::pass) continue;
     page.note(verdict_of(check.verdict),
-              fmt::format("Check {}{}: {}{}", check.name,
+              fmt::format("Check {}{}: {}{}", check_words(r, check.name),
                           check.p_value ? fmt::format(" ({})", p_equals(*check.p_value)) : "",
                           check.explanation, check.note.empty() ? "" : " " + check.note));
   }
@@ -211,6 +211,7 @@ void add_lead(const Results& r, Page& page, const Figures& figures) {
     page.note(Verdict::fail,
               "The fit did not converge: the best point found is shown, and its errors and "
               "intervals cannot be trusted.");
+  if (r.quick) page.note(Verdict::warn, sentence(quick_words()));
   add_verdicts(r, page, figures);
   add_warnings(r, page);
   add_headlines(r, page);
@@ -518,6 +519,7 @@ void add_asked(const Results& r, Page& page) {
   add("Simulator", simulator_words(r));
   if (const auto training = r.budget.find("simulated"); training != r.budget.end())
     add("Budget for training", count_words(training->second, "event"));
+  if (r.quick) add("Size", "quick: a tenth of what the study asks for");
   add("Data", data_words(r));
   if (r.outside > 0) add("Outside the calibrated range", count_words(r.outside, "event"));
   add("Ratio", r.ratio);

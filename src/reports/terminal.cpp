@@ -68,6 +68,15 @@ std::string repeat(std::string_view text, std::size_t count) {
   return out;
 }
 
+/// "12 k events/s", "3.4 fits/s"
+std::string per_second(double rate, const std::string& unit) {
+  static constexpr std::array<std::string_view, 5> powers = {"", " k", " M", " G", " T"};
+  std::size_t power = 0;
+  for (; rate >= 999.5 && power + 1 < powers.size(); ++power) rate /= 1000.0;
+  const int decimals = rate < 0.995 ? 2 : rate < 9.95 ? 1 : 0;
+  return fmt::format("{:.{}f}{} {}/s", rate, decimals, powers[power], unit);
+}
+
 /// The first `width` columns of a text.
 std::string cut(std::string_view text, std::size_t width) {
   std::string out;
@@ -215,6 +224,28 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  width = std::max<std::size_t>(width, 1);
+  std::vector<std::string> lines = {""};
+  while (!text.empty()) {
+    const std::size_t space = text.find_first_of(" \n");
+    std::string_view word = text.substr(0, space);
+    text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
+    if (word.empty()) continue;
+    const std::size_t taken = display_width(lines.back());
+    if (taken > 0 && taken + 1 + display_width(word) > width) lines.emplace_back();
+    if (!lines.back().empty()) lines.back() += ' ';
+    while (display_width(word) > width) {
+      const auto part = cut(word, width);
+      lines.back() = part;
+      lines.emplace_back();
+      word.remove_prefix(part.size());
+    }
+    lines.back() += word;
+  }
+  return lines;
+}
+
 bool looks_numeric(std::string_view text) {
   static constexpr std::u32string_view allowed =
       U"+-−±×.,()[]<>=%eE∞⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹ \u00a0\u202f\u2009";
@@ -261,6 +292,18 @@ std::string format_table(const std::vector<std::string>& columns,
   return text;
 }
 
+std::string merit_words(const ProgressState& state) {
+  std::string out;
+  if (!state.unit.empty() && state.done > 0 && state.elapsed > 0.0)
+    out = per_second(static_cast<double>(state.done) / state.elapsed, state.unit);
+  if (state.merit.empty() || !std::isfinite(state.merit_value)) return out;
+  if (!out.empty()) out += ", ";
+  const bool count = state.merit_value >= 1.0 && state.merit_value == std::round(state.merit_value);
+  return out + state.merit + ' ' +
+         (count ? format_count(static_cast<std::uint64_t>(state.merit_value))
+                : fixed(state.merit_value, 4));
+}
+
 std::string progress_line(const ProgressState& state, std::size_t width) {
   const double fraction =
       state.total == 0
@@ -275,12 +318,18 @@ std::string progress_line(const ProgressState& state, std::size_t width) {
     time = format_duration(std::max(state.elapsed, 0.0));
   else if (state.remaining >= 0.0 && std::isfinite(state.remaining))
     time = format_duration(std::max(state.remaining, 1.0)) + " left";
+  const std::string merit = merit_words(state);
   const std::string head = pad(state.task, 12, false);
-  const std::string tail = "  " + percent + "  " + pad(time, 16, false);
+  std::string tail = "  " + percent + "  " + pad(time, 14, false);
+  // The bar gives way to the figure of merit, but that to the bar where the line is short.
+  if (!merit.empty() && display_width(head + tail + merit) + 11 <= width) tail += "  " + merit;
   const std::size_t used = display_width(head) + 1 + display_width(tail);
-  if (used + 8 > width) return cut(state.task + " " + percent + " " + time, width);
+  if (used + 8 > width)
+    return cut(state.task + " " + percent + " " + time + (merit.empty() ? "" : "  ") + merit,
+               width);
 
-  const std::size_t room = std::min<std::size_t>(width - used, 40);
+  // As long whatever the figures beside it.
+  const std::size_t room = std::min<std::size_t>(width - used, merit.empty() ? 40 : 20);
   const auto halves = static_cast<std::size_t>(2.0 * fraction * static_cast<double>(room));
   std::string bar = repeat("━", halves / 2);
   if (halves % 2 == 1) bar += "╸";

@@ -167,14 +167,19 @@ std::string test_words(const Results& results) {
   const auto alternative = point_words(results.parameters, config.alternative);
   // (1 + k) / (1 + n) with k = 0: more datasets could make it smaller.
   const bool least = test.p_value * (1.0 + static_cast<double>(config.datasets)) < 1.5;
+  const std::string failed =
+      test.failed > 0
+          ? fmt::format(" {} could not be simulated and count{} against the result.",
+                        count_words(test.failed, "dataset"), test.failed == 1 ? "s" : "")
+          : std::string();
   return fmt::format(
       "Testing {} against {}: {}{}, so at a size of {} the data {} {}. Where {} is true, the "
-      "test rejects with probability {}.",
+      "test rejects with probability {}.{}",
       null, alternative, p_equals(test.p_value),
       least ? fmt::format(" (the least that {} can give)", count_words(config.datasets, "dataset"))
             : std::string(),
       percent(config.size, 0), test.p_value <= config.size ? "reject" : "do not reject", null,
-      alternative, percent(test.power));
+      alternative, percent(test.power), failed);
 }
 
 std::optional<double> distance_to_exact(const Results& results, std::size_t parameter) {
@@ -195,13 +200,15 @@ std::string ensemble_words(const Results& results) {
 std::string coverage_words(const Results& results) {
   const auto& coverage = *results.coverage;
   std::string text = fmt::format(
-      "Share of {} simulated at each of {} whose region of a level holds that point, with its "
-      "binomial error.",
+      "Share of {} simulated at {} whose region of a level holds that point, with its binomial "
+      "error.",
       count_words(coverage.config.datasets, "dataset"),
-      count_words(coverage.points.size(), "point"));
+      coverage.points.size() == 1 ? theta_words(results, coverage.points.front().point)
+                                  : fmt::format("each of {} points", coverage.points.size()));
   if (coverage.config.critical_datasets > 0)
-    text += fmt::format(" Simulated thresholds of −2 log Λ come from {} more at each point.",
-                        count_words(coverage.config.critical_datasets, "dataset"));
+    text += fmt::format(" Simulated thresholds of −2 log Λ come from {} more{}.",
+                        count_words(coverage.config.critical_datasets, "dataset"),
+                        coverage.points.size() == 1 ? "" : " at each point");
   std::size_t failed = 0;
   for (const auto& point : coverage.points) failed += point.ensemble.failed + point.critical_failed;
   if (failed > 0) text += fmt::format(" {} failed and are left out.", count_words(failed, "fit"));
@@ -243,13 +250,16 @@ std::string composite_words(const Results& results, const CompositeTest& test) {
   return text;
 }
 
-Together together(const std::vector<Diagnostic>& diagnostics) {
+Together together(const Results& results) {
+  const auto& diagnostics = results.diagnostics;
   Together out;
   std::vector<std::string> warned, failed;
   for (const auto& diagnostic : diagnostics) {
     out.verdict = std::max(out.verdict, diagnostic.verdict);
-    if (diagnostic.verdict == Diagnostic::Verdict::warn) warned.push_back(diagnostic.name);
-    if (diagnostic.verdict == Diagnostic::Verdict::fail) failed.push_back(diagnostic.name);
+    if (diagnostic.verdict == Diagnostic::Verdict::warn)
+      warned.push_back(check_words(results, diagnostic.name));
+    if (diagnostic.verdict == Diagnostic::Verdict::fail)
+      failed.push_back(check_words(results, diagnostic.name));
   }
   const std::size_t all = diagnostics.size(), passed = all - warned.size() - failed.size();
   if (passed == all) {
@@ -262,6 +272,17 @@ Together together(const std::vector<Diagnostic>& diagnostics) {
   if (!warned.empty())
     out.words += fmt::format("; {} {}", join_words(warned), warned.size() == 1 ? "warns" : "warn");
   return out;
+}
+
+std::string check_words(const Results& results, const std::string& name) {
+  const auto colon = name.rfind(':');
+  if (colon == std::string::npos || !results.parameters.find(name.substr(colon + 1))) return name;
+  return name.substr(0, colon) + ": " + symbol(name.substr(colon + 1));
+}
+
+std::string quick_words() {
+  return "a quick run, to try the study out: with a tenth of the simulation and of the datasets. "
+         "Run it without --quick for a result";
 }
 
 const std::string& title_of(const Results& results) {

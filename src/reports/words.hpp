@@ -69,7 +69,12 @@ struct Together {
   Diagnostic::Verdict verdict = Diagnostic::Verdict::pass;
   std::string words = {};
 };
-Together together(const std::vector<Diagnostic>& diagnostics);
+Together together(const Results& results);
+
+/// The name of a check, with the symbol of the parameter that it may end with: "reference: α".
+std::string check_words(const Results& results, const std::string& name);
+/// What a run with `Results::quick` is.
+std::string quick_words();
 
 /// Title of the study, or its name.
 const std::string& title_of(const Results& results);

@@ -500,7 +500,7 @@ Samples simulate_runs(const Distribution& distribution, const Design& design, st
   const auto most = static_cast<std::size_t>(runs.tolerate * static_cast<double>(count));
   std::vector<Matrix> drawn(count);
   std::atomic<std::size_t> failed{0};
-  Progress progress("simulate", count);
+  Progress progress("simulate", n, "events");
   const auto draw = [&](Block block) {
     const std::size_t run = block.index;
     RandomStream random(seed, purpose, run);
@@ -516,7 +516,7 @@ Samples simulate_runs(const Distribution& distribution, const Design& design, st
             "(the share of runs that may fail, now {})",
             error.what(), failed.load(), count, most, runs.tolerate));
     }
-    progress.advance();
+    progress.advance(begin(run + 1) - begin(run));
   };
   if (runs.at_once > 0)
     waiting_blocks(count, 1, runs.at_once, draw);
@@ -594,6 +594,7 @@ Samples simulate(const Distribution& distribution, const ParameterSpace& paramet
   if (in_runs) return out;
   out.theta = design.draw(n, seed, fmt::format("{}/theta", purpose));
   out.x = Matrix(n, d);
+  Progress progress("simulate", n, "events");
   parallel_blocks(n, draw_block, [&](Block block) {
     RandomStream random(seed, purpose, block.index);
     Matrix drawn(block.size(), d);
@@ -616,6 +617,7 @@ Samples simulate(const Distribution& distribution, const ParameterSpace& paramet
       throw;
     }
     std::copy(drawn.values().begin(), drawn.values().end(), out.x.data() + block.begin * d);
+    progress.advance(block.size());
   });
   return out;
 }

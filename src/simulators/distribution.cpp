@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "neyman/core/check.hpp"
@@ -68,14 +69,18 @@ double Distribution::quantile(std::span<const double>, double) const {
 }
 
 void sample_into(const Distribution& distribution, std::span<const double> point,
-                 std::uint64_t seed, std::string_view purpose, Matrix& out) {
+                 std::uint64_t seed, std::string_view purpose, Matrix& out, Progress* whole) {
   const std::size_t d = distribution.dimension();
   check_same_size("sample_into", "a row of out", out.cols(), d, "the dimension");
+  std::optional<Progress> own;
+  if (whole == nullptr) own.emplace("simulate", out.rows(), "events");
+  Progress& progress = whole != nullptr ? *whole : *own;
   const auto draw = [&](Block block) {
     RandomStream random(seed, purpose, block.index);
     Matrix drawn(block.size(), d);
     distribution.sample(point, random, drawn);
     std::copy(drawn.values().begin(), drawn.values().end(), out.data() + block.begin * d);
+    progress.advance(block.size());
   };
   const auto runs = distribution.runs();
   if (runs.at_once > 0)
@@ -92,9 +97,9 @@ bool can_simulate(const Distribution& distribution) {
 }
 
 Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,
-              std::uint64_t seed, std::string_view purpose) {
+              std::uint64_t seed, std::string_view purpose, Progress* whole) {
   Matrix out(count, distribution.dimension());
-  sample_into(distribution, point, seed, purpose, out);
+  sample_into(distribution, point, seed, purpose, out, whole);
   return out;
 }
 

@@ -79,6 +79,62 @@ TEST(Progress, TellsTheSinkOnceMoreAtTheEnd) {
   EXPECT_EQ(states.back().task, "work");
 }
 
+TEST(Progress, TellsUnitAndFigureOfMerit) {
+  std::vector<ProgressState> states;
+  set_progress_sink([&](const ProgressState& state) { states.push_back(state); });
+  {
+    Progress progress("train", 2 * Progress::fine, "rows");
+    {
+      Progress part(&progress, Progress::fine);
+      part.reach(0.25);
+      part.reach(0.1);  // never back
+      part.merit("loss", 0.5);
+      Progress nested(&part, 100);
+      nested.advance(40);
+    }                                 // what is left of both is done
+    Progress inside("simulate", 10);  // of which nobody hears
+    inside.advance(10);
+    Progress other(&progress, Progress::fine);
+    other.reach(2.0);
+  }
+  { Progress next("fit", 1); }
+  set_progress_sink({});
+  ASSERT_GE(states.size(), 2U);
+  const auto& train = states[states.size() - 2];
+  EXPECT_EQ(train.task, "train");
+  EXPECT_TRUE(train.finished);
+  EXPECT_EQ(train.done, 2 * Progress::fine);
+  EXPECT_EQ(train.unit, "rows");
+  EXPECT_EQ(train.merit, "loss");
+  EXPECT_DOUBLE_EQ(train.merit_value, 0.5);
+  EXPECT_EQ(states.back().task, "fit");
+  EXPECT_EQ(states.back().merit, "");
+  for (const auto& state : states) EXPECT_NE(state.task, "simulate");
+}
+
+TEST(Progress, PartsOfNothingAreAllowed) {
+  Progress part(nullptr, 10);
+  part.advance();
+  part.reach(0.5);
+  part.merit("loss", 1.0);
+}
+
+TEST(Progress, CountsEveryStepOfManyThreads) {
+  std::size_t done = 0;
+  set_progress_sink([&](const ProgressState& state) { done = state.done; });
+  set_threads(4);
+  {
+    Progress progress("work", 8 * Progress::fine);
+    parallel_tasks(8, [&](std::size_t) {
+      Progress part(&progress, Progress::fine);
+      parallel_tasks(100, [&](std::size_t i) { part.reach(static_cast<double>(i) / 100.0); });
+    });
+  }
+  set_threads(0);
+  set_progress_sink({});
+  EXPECT_EQ(done, 8 * Progress::fine);
+}
+
 TEST(ParallelBlocks, ALoopInsideOneThatFailedDoesNotGoOnWithPartOfItsWork) {
   set_threads(4);
   std::atomic<int> incomplete{0};

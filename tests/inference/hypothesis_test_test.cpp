@@ -66,5 +66,49 @@ TEST(SimpleTest, IsNeverZero) {
   EXPECT_THROW(simple_test(config, *problem.simulator, problem.ratio, Matrix(0, 1)), ArgumentError);
 }
 
+/// N(a, 1) from a program that fails for a tenth of the datasets at a = 0, or always.
+class Failing final : public Distribution {
+ public:
+  explicit Failing(double share) : share_(share) {}
+  std::string kind() const override { return "failing"; }
+  std::size_t dimension() const override { return 1; }
+  void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override {
+    if (point[0] == 0.0 && random.uniform() < share_) throw SimulatorError("it crashed");
+    for (std::size_t i = 0; i < out.rows(); ++i) out(i, 0) = point[0] + random.normal();
+  }
+
+ private:
+  double share_;
+};
+
+TEST(SimpleTest, DatasetsThatFailAreCountedAgainstTheResult) {
+  const NormalMean problem;
+  SimpleTestConfig config;
+  config.null = {0.0};
+  config.alternative = {1.0};
+  config.datasets = 200;
+  config.seed = 5;
+  const Matrix far(1, 1, {50.0});  // no dataset of the null reaches it
+  const auto test = simple_test(config, Failing(0.1), problem.ratio, far);
+  // 20 ± 4.2 of 200: 5.5 standard deviations.
+  EXPECT_GT(test.failed, 0U);
+  EXPECT_LT(test.failed, 44U);
+  EXPECT_EQ(test.null_statistics.size(), 200 - test.failed);
+  EXPECT_EQ(test.alternative_statistics.size(), 200U);
+  EXPECT_DOUBLE_EQ(test.p_value, (1.0 + static_cast<double>(test.failed)) / 201.0);
+  // Failed datasets of the null make it harder to reject.
+  EXPECT_LE(test.power, simple_test(config, *problem.simulator, problem.ratio, far).power);
+}
+
+TEST(SimpleTest, WhereAllDatasetsFailTheReasonIsThrown) {
+  const NormalMean problem;
+  SimpleTestConfig config;
+  config.null = {0.0};
+  config.alternative = {1.0};
+  config.datasets = 10;
+  EXPECT_THROW(simple_test(config, Failing(1.0), problem.ratio, Matrix(1, 1, {0.5})),
+               SimulatorError);
+}
+
 }  // namespace
 }  // namespace neyman

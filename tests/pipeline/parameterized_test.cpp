@@ -93,7 +93,7 @@ TEST(ParameterizedRun, AgreesWithTheExactFit) {
   EXPECT_NEAR(fit.statistical_error(0), 1.0 / std::sqrt(300.0), 0.01);
   ASSERT_EQ(results.diagnostics.size(), 3u);
   for (const auto& check : results.diagnostics)
-    EXPECT_NE(check.explanation.find("Checked between mu = "), std::string::npos);
+    EXPECT_NE(check.explanation.find("Checked between μ\u00a0=\u00a0"), std::string::npos);
 }
 
 TEST(ParameterizedRun, IsTheSameOnOneAndTwoThreads) {
@@ -375,7 +375,8 @@ TEST(Diagnose, AnEstimateAtTheReferenceLeavesAnotherPoint) {
   if (checked.diagnostics.empty())
     EXPECT_NE(checked.warnings.back().find("diagnostics.against"), std::string::npos);
   else
-    EXPECT_NE(checked.diagnostics[0].explanation.find("between mu = 0.2 and"), std::string::npos);
+    EXPECT_NE(checked.diagnostics[0].explanation.find("between μ\u00a0=\u00a00.2 and"),
+              std::string::npos);
 }
 
 TEST(Diagnose, WorksForMixtures) {

@@ -250,6 +250,11 @@ TEST(StagedRun, FollowsSeedAndOrderOfParameters) {
   options.note = [&](const StageNote& note) { done = note.state == StageNote::State::done; };
   run(study, options);
   EXPECT_TRUE(done);
+  // A study that was made small shares nothing with the whole one.
+  done = false;
+  quicken(study);
+  run(study, options);
+  EXPECT_TRUE(done);
 }
 
 TEST(StagedRun, FilesCountWithTheirContent) {

@@ -306,5 +306,60 @@ alternative = { gamma = 0.5 }
   EXPECT_NE(given.test->seed, given.ensemble->seed);
 }
 
+TEST(Quicken, TakesATenthButNotTooLittle) {
+  auto study = parse(with("samples = 4001", "samples = 200000") + R"(
+[inference.test]
+null = { gamma = 0 }
+alternative = { gamma = 0.5 }
+datasets = 1000
+
+[ensemble]
+datasets = 30
+
+[compare]
+at = { gamma = 0.3 }
+classifiers = [{ kind = "logistic" }]
+events = 100000
+)");
+  quicken(study);
+  EXPECT_TRUE(study.quick);
+  EXPECT_EQ(study.training_samples, 20000u);
+  EXPECT_EQ(study.test->datasets, 100u);
+  EXPECT_EQ(study.ensemble->datasets, 20u);
+  EXPECT_EQ(study.compare->evaluation_events, 10000u);
+  EXPECT_EQ(study.diagnostics.events, 400u);
+  EXPECT_EQ(study.data.events, 500u);
+  auto small = parse(small_study);
+  quicken(small);
+  EXPECT_EQ(small.training_samples, 4001u);
+
+  auto across = parse(R"([parameters]
+mu = { range = [-1, 1], truth = 0 }
+[simulator]
+kind = "normal"
+mean = "mu"
+sigma = 1
+[training]
+samples = 1000000
+[classifier]
+kind = "mlp"
+[calibration]
+across = "on-demand"
+events = 100000
+[inference]
+hypotheses = [{ fixed = { mu = 0 }, datasets = 500 }, { fixed = { mu = 0.5 } }]
+[coverage]
+datasets = 1000
+critical_datasets = 0
+)");
+  quicken(across);
+  EXPECT_EQ(across.parameterized.classifier.samples, 100000u);
+  EXPECT_EQ(across.parameterized.classifier.calibration_events, 10000u);
+  EXPECT_EQ(across.hypotheses[0].datasets, 50u);
+  EXPECT_EQ(across.hypotheses[1].datasets, 0u);
+  EXPECT_EQ(across.coverage->datasets, 100u);
+  EXPECT_EQ(across.coverage->critical_datasets, 0u);
+}
+
 }  // namespace
 }  // namespace neyman

@@ -361,7 +361,7 @@ class Recorder final : public Classifier {
   std::string kind() const override { return "recorder"; }
   std::unique_ptr<Classifier> fresh() const override { return std::make_unique<Recorder>(all_); }
   void fit(const TrainingSet& data) override { columns_ = data.x.cols(); }
-  void fit_epochs(const TrainingEpochs& epochs, std::uint64_t) override {
+  void fit_epochs(const TrainingEpochs& epochs, std::uint64_t, Progress*) override {
     std::vector<TrainingRows> own = {epochs(0), epochs(1), epochs(2)};
     columns_ = own[0].x.cols();
     static std::mutex mutex;

@@ -324,7 +324,9 @@ TEST(Page, ChecksHaveColumnsForWhatTheyHave) {
   full.checks({{"a", Verdict::pass, "fine", "1.5", "0.2"}, {"b", Verdict::fail, "bad", "9", ""}});
   const auto elements = parse_xml(full.html());
   EXPECT_EQ(count(elements, "td"), 8u);
-  EXPECT_NE(full.html().find("<td class=\"n\">1.5</td><td class=\"n\">0.2</td><td>fine</td>"),
+  EXPECT_NE(full.html().find("data-label=\"Statistic\">1.5</td><td class=\"n\" role=\"cell\" "
+                             "data-label=\"p-value\">0.2</td><td class=\"text\" role=\"cell\" "
+                             "data-label=\"Meaning\">fine</td>"),
             std::string::npos);
 }
 

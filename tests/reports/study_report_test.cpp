@@ -229,8 +229,8 @@ TEST(StudyReport, NuisanceParametersComeLast) {
   results.parameters = ParameterSpace(parameters);
   const auto page = study_report(results);
   testing::parse_xml(page);
-  EXPECT_LT(position(page, "<th scope=\"row\">B</th>"),
-            position(page, "<th scope=\"row\">A (nuisance)</th>"));
+  EXPECT_LT(position(page, "<th scope=\"row\" role=\"rowheader\">B</th>"),
+            position(page, "<th scope=\"row\" role=\"rowheader\">A (nuisance)</th>"));
   EXPECT_EQ(page.find("A = 1"), page.npos);  // neither headline nor answer
 }
 

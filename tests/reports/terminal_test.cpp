@@ -170,6 +170,44 @@ TEST(ProgressLine, ShowsBarPercentAndTimeLeft) {
   EXPECT_TRUE(line.ends_with("4.2 s left"));
 }
 
+TEST(ProgressLine, ShowsTheFigureOfMerit) {
+  ProgressState state{"train", 50, 100, 3.0, 4.2, false, "", "held-out loss", 0.41234};
+  EXPECT_TRUE(progress_line(state, 79).ends_with("4.2 s left      held-out loss 0.4123"))
+      << progress_line(state, 79);
+  EXPECT_NE(progress_line(state, 79).find("━"), std::string::npos);
+  state = {"simulate", 1'500'000, 10'000'000, 3.0, 17.0, false, "events"};
+  EXPECT_TRUE(progress_line(state, 79).ends_with("17 s left       500 k events/s"))
+      << progress_line(state, 79);
+  for (std::size_t width = 0; width < 120; ++width)
+    EXPECT_LE(display_width(progress_line(state, width)), width);
+}
+
+TEST(MeritWords, RatesAndValues) {
+  const auto words = [](std::size_t done, double elapsed, const char* unit, const char* merit,
+                        double value) {
+    return merit_words({"", done, 0, elapsed, 0.0, true, unit, merit, value});
+  };
+  EXPECT_EQ(words(10, 4.0, "fits", "", 0.0), "2.5 fits/s");
+  EXPECT_EQ(words(1, 8.0, "fits", "", 0.0), "0.12 fits/s");
+  EXPECT_EQ(words(123'456, 1.0, "events", "", 0.0), "123 k events/s");
+  EXPECT_EQ(words(999'600, 1.0, "events", "", 0.0), "1.0 M events/s");
+  EXPECT_EQ(words(5, 1.0, "", "loss", -0.5), "loss −0.5000");
+  EXPECT_EQ(words(5, 1.0, "", "evaluations", 12345.0), "evaluations 12\u202f345");
+  EXPECT_EQ(words(5, 1.0, "fits", "loss", 0.25), "5.0 fits/s, loss 0.2500");
+  EXPECT_EQ(words(0, 0.0, "events", "", 0.0), "");
+  EXPECT_EQ(words(5, 1.0, "", "loss", std::numeric_limits<double>::quiet_NaN()), "");
+}
+
+TEST(Wrap, BreaksBetweenWords) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(wrap("one two three", 7), (Lines{"one two", "three"}));
+  EXPECT_EQ(wrap("one\n  two", 80), (Lines{"one two"}));
+  EXPECT_EQ(wrap("", 10), (Lines{""}));
+  EXPECT_EQ(wrap("abcdefgh ij", 3), (Lines{"abc", "def", "gh", "ij"}));
+  EXPECT_EQ(wrap("γγγγ γ", 2), (Lines{"γγ", "γγ", "γ"}));
+  EXPECT_EQ(wrap("68.3\u00a0% of all", 7), (Lines{"68.3\u00a0%", "of all"}));
+}
+
 TEST(ProgressLine, KeepsWithinAnyWidth) {
   const ProgressState state{"a task with a long name", 99, 100, 1e5, 1e5, false};
   for (std::size_t width = 0; width < 120; ++width)

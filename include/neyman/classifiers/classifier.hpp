@@ -10,6 +10,7 @@
 
 #include "neyman/core/archive.hpp"
 #include "neyman/core/matrix.hpp"
+#include "neyman/core/progress.hpp"
 #include "neyman/core/scales.hpp"
 #include "neyman/core/settings.hpp"
 
@@ -22,6 +23,7 @@ struct TrainingSet {
   std::span<const std::uint8_t> denominator;  ///< y: 0 numerator, 1 denominator
   std::span<const double> weights = {};       ///< one a row, or empty: all 1
   std::uint64_t seed = 0;
+  Progress* progress = nullptr;  ///< told of the share that is done and of the loss; or nobody is
 
   std::size_t size() const { return x.rows(); }
 };
@@ -55,7 +57,8 @@ class Classifier {
   /// Trains on rows that are made anew for every epoch, so that none is seen twice. Kinds that do
   /// not learn by epochs train on those of epoch 0.
   /// @throw ArgumentError as `fit`.
-  virtual void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed);
+  virtual void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed,
+                          Progress* progress = nullptr);
   virtual bool fitted() const = 0;
   virtual std::size_t features() const = 0;
 
@@ -82,6 +85,12 @@ void save_classifier(const Classifier& classifier, Archive& archive);
 std::vector<std::string> classifier_kinds();
 
 namespace detail {
+/// Tells how far a training is, as a share, and its figure of merit.
+inline void tell(Progress* progress, double share, const char* merit, double value) {
+  if (progress == nullptr) return;
+  progress->merit(merit, value);
+  progress->reach(share);
+}
 /// Checks a training set and returns weights with a sum of n/2 on each side.
 std::vector<double> balanced_weights(const char* function, const TrainingSet& data);
 /// What every `logits` asks of its input: a fitted classifier, its number of columns, finite

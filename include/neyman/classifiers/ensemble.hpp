@@ -33,7 +33,8 @@ class Ensemble : public Classifier {
   std::unique_ptr<Classifier> fresh() const override;
   void fit(const TrainingSet& data) override;
   /// Every member has epochs of its own; `bootstrap` is not needed and not done.
-  void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed) override;
+  void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed,
+                  Progress* progress = nullptr) override;
   bool fitted() const override { return !members_.empty(); }
   std::size_t features() const override { return fitted() ? members_.front()->features() : 0; }
   Logits logits(MatrixView x) const override;

@@ -83,7 +83,8 @@ class Mlp final : public Classifier {
   /// `epochs` times new rows, scaled as the first. The loss of an epoch is then that of events not
   /// seen before, and none are held out.
   /// @throw ArgumentError where `held_out` is not 0, or an epoch has other columns.
-  void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed) override;
+  void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed,
+                  Progress* progress = nullptr) override;
   bool fitted() const override { return state_ != nullptr; }
   std::size_t features() const override;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neyman/core/parameters.hpp"
+#include "neyman/core/progress.hpp"
 #include "neyman/inference/experiment.hpp"
 #include "neyman/inference/fit.hpp"
 #include "neyman/inference/statistics.hpp"
@@ -81,9 +82,10 @@ EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& 
                             const LikelihoodFactory& exact = {},
                             const std::vector<Constraint>& constraints = {});
 
-/// The same of one likelihood with experiments of one's own.
+/// The same of one likelihood with experiments of one's own. `progress` advances by one a dataset;
+/// without it, the ensemble is a task of its own.
 EnsembleSide run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
-                          const Experiment& experiment);
+                          const Experiment& experiment, Progress* progress = nullptr);
 
 /// The same for mixtures. Where the datasets have one feature and many events in all, the learned
 /// ratio is looked up in a TabulatedRatio, which moves estimates by less than a thousandth of

@@ -27,10 +27,14 @@ struct SimpleTest {
   double p_value = 1.0;
   double power = 0.0;  ///< share of datasets of the alternative with p-value at most α
   std::vector<double> null_statistics, alternative_statistics;  ///< sorted
+  /// Datasets that could not be simulated. Those of the null count as at most the observed, those
+  /// of the alternative as not rejected: p-value and power err on the safe side.
+  std::size_t failed = 0;
 };
 
 /// Tests with datasets of the same size as the data, simulated in parallel. The p-value is
-/// valid whatever the quality of the ratio; a poor ratio costs power alone.
+/// valid whatever the quality of the ratio; a poor ratio costs power alone. A dataset that fails is
+/// counted, not fatal; where not one of a hypothesis works, the reason is thrown.
 SimpleTest simple_test(const SimpleTestConfig& config, const Distribution& simulator,
                        const Ratio& ratio, MatrixView data);
 

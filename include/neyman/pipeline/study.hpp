@@ -87,6 +87,7 @@ struct Study {
 
   std::string title;
   bool figures = true;
+  bool quick = false;  ///< made small by `quicken`
 };
 
 /// Reads a study and validates all of it: keys, types, ranges, expressions, files and columns.
@@ -102,6 +103,13 @@ Study make_study(SettingValue::Table settings, const std::string& name, const st
 /// All that a study file may hold, noted by the calls of `read_study` that read it. Opens no files
 /// and simulates nothing.
 Description describe_study_file();
+
+/// Makes a study small, to try it out: a tenth of the events that are simulated for training, at
+/// each θ of a calibration, for checks and for comparisons, and a tenth of the datasets of tests,
+/// ensembles and coverage; but not less than 10 000 events to train with, 1000 for anything else
+/// and 20 datasets, where the study asks for as many. Data, ranges and everything else stay. The
+/// results say so in a warning.
+void quicken(Study& study);
 
 /// Gives a study another seed, everywhere it is used.
 void reseed(Study& study, std::uint64_t seed);

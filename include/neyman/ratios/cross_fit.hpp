@@ -66,12 +66,13 @@ class CrossFit {
  public:
   CrossFit() = default;
 
-  /// Trains the K classifiers in parallel; `progress` advances by one for each.
+  /// Trains the K classifiers in parallel; `progress` advances by `Progress::fine` for each.
   void train(const FoldedSample& numerator, const FoldedSample& denominator,
              const RatioConfig& config, std::uint64_t pair, Progress* progress = nullptr);
   /// Calibrates what was trained, with the same samples.
+  /// `progress` advances by one for each event.
   void calibrate(const FoldedSample& numerator, const FoldedSample& denominator,
-                 const RatioConfig& config);
+                 const RatioConfig& config, Progress* progress = nullptr);
   /// Both.
   void fit(const FoldedSample& numerator, const FoldedSample& denominator,
            const RatioConfig& config, std::uint64_t pair, Progress* progress = nullptr);

@@ -78,6 +78,7 @@ struct Results {
   std::string data_source;                   ///< file name, or "simulated at the truth"
   std::size_t events = 0;                    ///< of the data
   std::vector<double> levels;
+  bool quick = false;  ///< made small, to be tried out: not to be used as a result
 
   // What came out.
   FitReport fit;

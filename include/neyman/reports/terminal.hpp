@@ -44,6 +44,10 @@ std::string format_bytes(std::uint64_t bytes);
 /// How many columns of a terminal a UTF-8 text takes; combining marks take none.
 std::size_t display_width(std::string_view text);
 
+/// A text in lines of at most `width` columns (at least one), broken between words, and inside a
+/// word only where it is longer than a line.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
 /// Lines of aligned columns, two spaces apart, below a heading and a rule. Columns whose cells
 /// all look like numbers are flush right. Rows must be as long as `columns`.
 std::string format_table(const std::vector<std::string>& columns,
@@ -51,8 +55,11 @@ std::string format_table(const std::vector<std::string>& columns,
 /// Whether a text looks like a number, with or without error, unit of percent or parentheses.
 bool looks_numeric(std::string_view text);
 
+/// The figures of merit of a task: "12 k events/s", "loss 0.4123"; empty where it has none.
+std::string merit_words(const ProgressState& state);
+
 /// One line of at most `width` columns, without line end:
-///   train      ━━━━━━━━━━╸                 42 %   3.1 s left
+///   train      ━━━━━━━━━━╸                 42 %   3.1 s left   loss 0.4123
 /// and once finished, how long it took.
 std::string progress_line(const ProgressState& state, std::size_t width = 80);
 

@@ -11,6 +11,7 @@
 
 #include "neyman/core/matrix.hpp"
 #include "neyman/core/parameters.hpp"
+#include "neyman/core/progress.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/core/settings.hpp"
 #include "neyman/simulators/expression.hpp"
@@ -85,15 +86,17 @@ class Distribution {
 };
 
 /// Draws `count` events at θ in parallel blocks: the same bits for any number of threads.
+/// `progress` advances by one an event; without it, the drawing is a task of its own.
 /// @throw SimulatorError where a simulator outside of the library fails.
 Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,
-              std::uint64_t seed, std::string_view purpose);
+              std::uint64_t seed, std::string_view purpose, Progress* progress = nullptr);
 
 /// The same into rows that exist: memory that is used again needs no new pages, which cost more
 /// than the drawing of simple distributions.
 /// @throw ArgumentError where `out` has another number of columns than the dimension.
 void sample_into(const Distribution& distribution, std::span<const double> point,
-                 std::uint64_t seed, std::string_view purpose, Matrix& out);
+                 std::uint64_t seed, std::string_view purpose, Matrix& out,
+                 Progress* progress = nullptr);
 
 /// Whether it and all its parts can simulate (Distribution::stored).
 bool can_simulate(const Distribution& distribution);
