@@ -3,32 +3,73 @@
 #include <memory>
 #include <string>
 
+#include "answer.hpp"
 #include "commands.hpp"
-#include "neyman/pipeline/study.hpp"
+#include "study_file.hpp"
 
 namespace neyman::cli {
 
+namespace {
+
+struct Learned {
+  std::string classifier, calibration;
+};
+
+Learned learned_by(const Study& study) {
+  if (study.mixture) return {study.learning.classifier->kind(), study.learning.calibrator->kind()};
+  if (study.parameterized.separable) return {"separable", "smooth"};
+  constexpr const char* across[] = {"none", "on-demand", "interpolate", "smooth"};
+  return {study.parameterized.classifier.classifier->kind(),
+          across[static_cast<int>(study.parameterized.classifier.calibration)]};
+}
+
+Json describe(const Study& study) {
+  const auto learned = learned_by(study);
+  Json out = {{"name", study.name},
+              {"seed", study.seed},
+              {"parameters", study.parameters.names()},
+              {"features", study.simulator->dimension()},
+              {"simulated_events", study.training_samples},
+              {"classifier", learned.classifier},
+              {"calibration", learned.calibration}};
+  if (study.mixture) out["components"] = study.mixture->names();
+  if (!study.mixture) out["design"] = study.parameterized.design->kind();
+  return out;
+}
+
+void print_words(const Study& study, const std::string& path) {
+  const auto learned = learned_by(study);
+  const auto count = [](std::size_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  fmt::print("{}: no problems\n  {}, {}, {} simulated events{}\n  classifier {}, calibration {}\n",
+             path, count(study.parameters.size(), "parameter"),
+             study.mixture ? count(study.mixture->components().size(), "component")
+                           : count(study.simulator->dimension(), "feature"),
+             study.training_samples,
+             study.mixture ? "" : fmt::format(" ({})", study.parameterized.design->kind()),
+             learned.classifier, learned.calibration);
+}
+
+}  // namespace
+
 void add_check(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("check", "Validate a study: every problem, with its line");
-  auto path = std::make_shared<std::string>();
-  command->add_option("study", *path, "The study file (TOML)")->required();
-  command->footer("\nExample:\n  neyman check my-study/study.toml");
-  command->callback([path, &status] {
-    const auto study = read_study(*path);
-    fmt::print("{}: no problems\n", *path);
-    const std::string parameters = fmt::format("{} parameter{}", study.parameters.size(),
-                                               study.parameters.size() == 1 ? "" : "s");
-    if (study.mixture)
-      fmt::print("  {}, {} components, {} simulated events, classifier {}, calibration {}\n",
-                 parameters, study.mixture->components().size(), study.training_samples,
-                 study.learning.classifier->kind(), study.learning.calibrator->kind());
-    else
-      fmt::print("  {}, {} features, {} simulated events ({}), classifier {}\n", parameters,
-                 study.simulator->dimension(), study.training_samples,
-                 study.parameterized.design->kind(),
-                 study.parameterized.separable ? std::string("separable")
-                                               : study.parameterized.classifier.classifier->kind());
+  struct Arguments {
+    std::string study;
+    Talk talk;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("study", arguments->study, "The study file")->type_name("STUDY")->required();
+  arguments->talk.add_to(*command);
+  command->footer(
+      "\nExamples:\n  neyman check my-study/study.toml\n"
+      "  neyman check my-study/study.toml --json | jq .error.problems");
+  command->callback([arguments, &status] {
+    const auto study = open_study(arguments->study);
     status = success;
+    if (arguments->talk.json) print_answer("check", status, {{"study", describe(study)}});
+    if (arguments->talk.words()) print_words(study, arguments->study);
   });
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 // Each subcommand adds itself with its options and help; its work is done in a callback that
 // sets the exit status.
@@ -16,11 +19,31 @@ enum Status : int {
   interrupted = 130,
 };
 
+/// How a command talks. The names of types in its options, STUDY, MODEL, DATA, FOLDER, EXAMPLE and
+/// TOPIC, are what shell completion goes by.
+struct Talk {
+  bool quiet = false;
+  bool json = false;
+
+  void add_json_to(CLI::App& command) {
+    command.add_flag("--json", json, "Print one JSON object and nothing else, errors included");
+  }
+  void add_to(CLI::App& command) {
+    command.add_flag("-q,--quiet", quiet, "Print nothing but errors");
+    add_json_to(command);
+  }
+  bool words() const { return !quiet && !json; }
+};
+
+/// The examples that `neyman example` makes, with their titles.
+std::vector<std::pair<std::string, std::string>> example_titles();
+
 void add_run(CLI::App& app, int& status);
 void add_check(CLI::App& app, int& status);
 void add_example(CLI::App& app, int& status);
 void add_diagnose(CLI::App& app, int& status);
 void add_fit(CLI::App& app, int& status);
 void add_help(CLI::App& app, int& status);
+void add_completion(CLI::App& app, int& status);
 
 }  // namespace neyman::cli

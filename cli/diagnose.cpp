@@ -8,15 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "answer.hpp"
 #include "commands.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/core/version.hpp"
 #include "neyman/pipeline/pipeline.hpp"
-#include "neyman/reports/terminal.hpp"
+#include "neyman/reports/summary.hpp"
 #include "neyman/simulators/command.hpp"
 #include "output_folder.hpp"
+#include "study_file.hpp"
 #include "terminal.hpp"
 
 namespace neyman::cli {
@@ -30,7 +32,7 @@ struct DiagnoseArguments {
   std::optional<std::uint64_t> seed;
   std::size_t threads = 0;
   bool no_figures = false;
-  bool quiet = false;
+  Talk talk;
 };
 
 [[noreturn]] void refuse(const char* option, const std::string& reason) {
@@ -66,16 +68,8 @@ std::vector<double> parse_point(const char* option, const std::string& text,
   return point;
 }
 
-void print_table(const Results& results) {
-  fmt::print("{:<17} {:<8} {:>9}  {}\n", "check", "verdict", "p-value", "note");
-  for (const auto& check : results.diagnostics)
-    fmt::print("{:<17} {:<8} {:>9}  {}\n", check.name, to_string(check.verdict),
-               check.p_value ? reports::format_p_value(*check.p_value) : "", check.note);
-  for (const auto& warning : results.warnings) fmt::print("! {}\n", warning);
-}
-
 int diagnose_study(const DiagnoseArguments& arguments) {
-  auto study = read_study(arguments.study);
+  auto study = open_study(arguments.study);
   if (arguments.threads > 0) set_threads(arguments.threads);
   auto& config = study.diagnostics;
   if (arguments.seed) config.seed = derive_seed(*arguments.seed, "diagnostics");
@@ -86,13 +80,16 @@ int diagnose_study(const DiagnoseArguments& arguments) {
   if (arguments.at) at = parse_point("--at", *arguments.at, study.parameters);
   const auto path = arguments.model.value_or(
       (std::filesystem::path(study.folder) / "out" / "model.h5").lexically_normal().string());
-  const auto model = load_model(path);
+  const auto advice =
+      fmt::format("The model is written by: neyman run {}{}", arguments.study,
+                  arguments.model ? "" : "\nIf it is elsewhere, name it with --model.");
+  const auto model = advised(advice, [&] { return load_model(path); });
   set_cache_folder(*study.simulator,
                    (std::filesystem::path(path).parent_path() / "cache").string());
   if (arguments.out) prepare_output_folder(*arguments.out);
   std::optional<Results> done;
   {
-    const ProgressBar bar(arguments.quiet);
+    const ProgressBar bar(!arguments.talk.words());
     done = diagnose_model(study, model, at);
   }
   auto& results = *done;
@@ -100,14 +97,18 @@ int diagnose_study(const DiagnoseArguments& arguments) {
   results.command = fmt::format("neyman diagnose {}", arguments.study);
   if (arguments.out)
     write_outputs(results, nullptr, *arguments.out, study.figures && !arguments.no_figures);
-  if (!arguments.quiet) print_table(results);
-  if (arguments.out && !arguments.quiet)
-    fmt::print("\nReport   {0}/report.html\nResults  {0}/results.json\n", *arguments.out);
+  if (arguments.talk.words()) {
+    fmt::print("{}", reports::checks_table(results));
+    if (arguments.out)
+      fmt::print("\nReport   {0}/report.html\nResults  {0}/results.json\n", *arguments.out);
+  }
   const bool failed = std::any_of(
       results.diagnostics.begin(), results.diagnostics.end(),
       [](const Diagnostic& check) { return check.verdict == Diagnostic::Verdict::fail; });
-  if (failed) return check_failed;
-  return results.diagnostics.empty() ? not_converged : success;
+  const int status = failed ? check_failed : results.diagnostics.empty() ? not_converged : success;
+  if (arguments.talk.json)
+    print_answer("diagnose", status, results_content(results, arguments.out));
+  return status;
 }
 
 }  // namespace
@@ -115,9 +116,11 @@ int diagnose_study(const DiagnoseArguments& arguments) {
 void add_diagnose(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("diagnose", "Check a trained model without knowing the truth");
   auto arguments = std::make_shared<DiagnoseArguments>();
-  command->add_option("study", arguments->study, "The study file (TOML)")->required();
-  command->add_option("-m,--model", arguments->model,
-                      "model.h5 of a run (default: out/model.h5 beside the study)");
+  command->add_option("study", arguments->study, "The study file")->type_name("STUDY")->required();
+  command
+      ->add_option("-m,--model", arguments->model,
+                   "model.h5 of a run (default: out/model.h5 beside the study)")
+      ->type_name("MODEL");
   command->add_option("--at", arguments->at,
                       "Numerator of the ratio, alpha=1,beta=-1 (default: the estimate from the "
                       "study's data)");
@@ -130,10 +133,12 @@ void add_diagnose(CLI::App& app, int& status) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--threads", arguments->threads, "Threads to use (default: all)")
       ->check(CLI::PositiveNumber);
-  command->add_option("-o,--out", arguments->out,
-                      "Also write results.json, report.html and figures into this folder");
+  command
+      ->add_option("-o,--out", arguments->out,
+                   "Also write results.json, report.html and figures into this folder")
+      ->type_name("FOLDER");
   command->add_flag("--no-figures", arguments->no_figures, "Draw no figures");
-  command->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
+  arguments->talk.add_to(*command);
   command->footer(R"(
 Simulates new events at two θ and asks whether the learned ratio fits them. Exit status 4 where
 a check fails.

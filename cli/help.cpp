@@ -16,9 +16,11 @@ void add_help(CLI::App& app, int& status) {
     bool reference = false, schema = false;
   };
   auto arguments = std::make_shared<Arguments>();
-  auto* topic = command->add_option("topic", arguments->topic,
-                                    "A section such as training, or a kind such as mlp; without "
-                                    "it, all are listed");
+  auto* topic = command
+                    ->add_option("topic", arguments->topic,
+                                 "A section such as training, or a kind such as mlp; without "
+                                 "it, all are listed")
+                    ->type_name("TOPIC");
   auto* reference = command->add_flag("--reference", arguments->reference, "All keys, as Markdown");
   auto* schema = command->add_flag("--schema", arguments->schema,
                                    "All keys, as a JSON Schema with which editors complete and "

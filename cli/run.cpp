@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "answer.hpp"
 #include "commands.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
@@ -15,6 +16,7 @@
 #include "neyman/reports/terminal.hpp"
 #include "neyman/simulators/command.hpp"
 #include "output_folder.hpp"
+#include "study_file.hpp"
 #include "terminal.hpp"
 
 namespace neyman::cli {
@@ -27,9 +29,10 @@ struct RunArguments {
   std::optional<std::uint64_t> seed;
   std::string from, until;
   bool fresh = false;
+  bool quick = false;
   std::size_t threads = 0;
   bool no_figures = false;
-  bool quiet = false;
+  Talk talk;
 };
 
 /// A word of a command line as a shell takes it.
@@ -47,13 +50,16 @@ std::string resume_command(const RunArguments& arguments) {
   std::string command = "neyman run " + quoted(arguments.study);
   if (arguments.out) command += " --out " + quoted(*arguments.out);
   if (arguments.seed) command += fmt::format(" --seed {}", *arguments.seed);
+  if (arguments.quick) command += " --quick";
   if (arguments.threads > 0) command += fmt::format(" --threads {}", arguments.threads);
   if (arguments.no_figures) command += " --no-figures";
-  if (arguments.quiet) command += " --quiet";
+  if (arguments.talk.quiet) command += " --quiet";
+  if (arguments.talk.json) command += " --json";
   return command;
 }
 
-void tell(const StageNote& note, bool quiet) {
+/// What became of a stage, in a line; `merit` is how well it went.
+void tell(const StageNote& note, const std::string& merit, bool quiet) {
   const std::string name =
       note.part.empty() || note.part == note.stage ? note.stage : note.stage + ": " + note.part;
   if (note.state == StageNote::State::damaged) {
@@ -61,24 +67,42 @@ void tell(const StageNote& note, bool quiet) {
     return;
   }
   if (quiet) return;
+  const bool done = note.state == StageNote::State::done;
   const std::string state = note.state == StageNote::State::kept ? "kept"
-                            : note.state == StageNote::State::skipped
-                                ? "skipped, " + note.message
-                                : reports::format_duration(note.seconds);
-  fmt::print("{:<16}{}\n", name, state);
+                            : done ? reports::format_duration(note.seconds)
+                                   : "skipped, " + note.message;
+  if (done && !merit.empty())
+    fmt::print("{:<16}{:<12}{}\n", name, state, merit);
+  else
+    fmt::print("{:<16}{}\n", name, state);
   std::fflush(stdout);
 }
 
-StagedRun run_stages(const Study& study, const RunArguments& arguments, const std::string& out) {
+Json to_json(const StageNote& note) {
+  constexpr const char* states[] = {"kept", "done", "skipped", "damaged"};
+  Json out = {{"stage", note.stage}};
+  if (!note.part.empty()) out["part"] = note.part;
+  out["state"] = states[static_cast<int>(note.state)];
+  if (note.state == StageNote::State::done) out["seconds"] = note.seconds;
+  if (!note.message.empty()) out["message"] = note.message;
+  return out;
+}
+
+StagedRun run_stages(const Study& study, const RunArguments& arguments, const std::string& out,
+                     Json& stages) {
   RunOptions options;
   options.folder = out;
   options.from = arguments.from;
   options.until = arguments.until;
   options.fresh = arguments.fresh;
   options.figures = !arguments.no_figures;
-  options.command = fmt::format("neyman run {} --seed {}", arguments.study, study.seed);
-  options.note = [&](const StageNote& note) { tell(note, arguments.quiet); };
-  const ProgressBar bar(arguments.quiet);
+  options.command = fmt::format("neyman run {} --seed {}{}", quoted(arguments.study), study.seed,
+                                study.quick ? " --quick" : "");
+  ProgressBar bar(!arguments.talk.words());
+  options.note = [&](const StageNote& note) {
+    stages.push_back(to_json(note));
+    if (!arguments.talk.json) tell(note, bar.take_merit(), arguments.talk.quiet);
+  };
   return run(study, options);
 }
 
@@ -93,33 +117,43 @@ void print_end(const StagedRun& done, const RunArguments& arguments, const std::
     fmt::print("Model    {}/model.h5\n", out);
 }
 
+Json content(const StagedRun& done, const std::string& out, const Json& stages) {
+  Json answer = {{"folder", out}, {"finished", done.finished}, {"stages", stages}};
+  if (done.finished) answer["results"] = results_content(done.results, {})["results"];
+  return answer;
+}
+
 int run_study(const RunArguments& arguments) {
-  auto study = read_study(arguments.study);
+  auto study = open_study(arguments.study);
+  if (arguments.quick) quicken(study);
   if (arguments.seed) reseed(study, *arguments.seed);
   if (arguments.threads > 0) set_threads(arguments.threads);
   const std::string out = arguments.out.value_or(
-      (std::filesystem::path(study.folder) / "out").lexically_normal().string());
+      (std::filesystem::path(study.folder) / (study.quick ? "out-quick" : "out"))
+          .lexically_normal()
+          .string());
   prepare_output_folder(out);
   set_cache_folder(*study.simulator, out + "/cache");
 
   const double start = seconds_now();
+  Json stages = Json::array();
   try {
-    const auto done = run_stages(study, arguments, out);
-    if (!arguments.quiet) {
-      print_end(done, arguments, out);
-      fmt::print("Took     {}\n", reports::format_duration(seconds_now() - start));
+    const auto done = run_stages(study, arguments, out, stages);
+    const int status = !done.finished || done.results.fit.fit.ok() ? success : not_converged;
+    if (arguments.talk.json) print_answer("run", status, content(done, out, stages));
+    if (!arguments.talk.words()) return status;
+    print_end(done, arguments, out);
+    fmt::print("Took     {}\n", reports::format_duration(seconds_now() - start));
+    return status;
+  } catch (const Error& error) {
+    auto complaint = complaint_about(error);
+    complaint.resume = resume_command(arguments);
+    complaint.advice = "Finished stages are kept. When this is mended, go on with:";
+    if (complaint.status == interrupted) {
+      complaint.message = fmt::format("interrupted; finished stages are kept in {}/stages", out);
+      complaint.advice = "To go on:";
     }
-    return !done.finished || done.results.fit.fit.ok() ? success : not_converged;
-  } catch (const Interrupted&) {
-    fmt::print(stderr,
-               "\nneyman: interrupted; finished stages are kept in {}/stages. To go on:\n  {}\n",
-               out, resume_command(arguments));
-    return interrupted;
-  } catch (const FileError& error) {
-    fmt::print(stderr,
-               "neyman: {}\nFinished stages are kept. When this is mended, go on with:\n  {}\n",
-               error.what(), resume_command(arguments));
-    return failure;
+    return tell(complaint, "run", arguments.talk.json);
   }
 }
 
@@ -128,10 +162,11 @@ int run_study(const RunArguments& arguments) {
 void add_run(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("run", "Run a study: simulate, train, calibrate, fit, report");
   auto arguments = std::make_shared<RunArguments>();
-  command->add_option("study", arguments->study, "The study file (TOML)")->required();
-  command->add_option("-o,--out", arguments->out,
-                      "Folder for the results (default: out/ beside "
-                      "the study)");
+  command->add_option("study", arguments->study, "The study file")->type_name("STUDY")->required();
+  command
+      ->add_option("-o,--out", arguments->out,
+                   "Folder for the results (default: out/ beside the study)")
+      ->type_name("FOLDER");
   command->add_option("--seed", arguments->seed, "Use this seed instead of the study's")
       ->check(CLI::NonNegativeNumber);
   auto* from = command->add_option("--from", arguments->from, "Do this stage and all after it anew")
@@ -139,15 +174,20 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("--until", arguments->until, "Stop after this stage")
       ->check(CLI::IsMember(stage_names()));
   command->add_flag("--fresh", arguments->fresh, "Do all stages anew")->excludes(from);
+  command->add_flag("--quick", arguments->quick,
+                    "Try the study out with a tenth of its simulation, into out-quick/");
   command
       ->add_option("--threads", arguments->threads,
                    "Threads to use (default: all); results are the same for any number")
       ->check(CLI::PositiveNumber);
   command->add_flag("--no-figures", arguments->no_figures, "Draw no figures");
-  command->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
+  arguments->talk.add_to(*command);
   command->footer(R"(
 Writes results.json, report.html, figures/, model.h5 and run.log. Runs of a simulator
 that is a program are kept in cache/ and are not simulated again.
+
+--quick makes everything small: a tenth of the simulated events and of the datasets of tests,
+ensembles and coverage. The report says so; its figures are not results to use.
 
 Stages: simulate, train, calibrate, fit, toys, diagnose, report. Each is kept in stages/ of the
 folder when it is finished. Run again, and only what a change of the study, its files or its seed
@@ -156,10 +196,12 @@ goes on where the run stopped, with the same results.
 
 Examples:
   neyman run my-study/study.toml
+  neyman run my-study/study.toml --quick             # does it work, and how does it look?
   neyman run my-study/study.toml --seed 7 --out results-7
   neyman run my-study/study.toml --until train       # simulate and train, nothing more
   neyman run my-study/study.toml --from toys         # tests, ensembles and coverage anew
-  neyman run my-study/study.toml --fresh             # everything anew)");
+  neyman run my-study/study.toml --fresh             # everything anew
+  neyman run my-study/study.toml --json | jq .results.fit.parameters)");
   command->callback([arguments, &status] { status = run_study(*arguments); });
 }
 

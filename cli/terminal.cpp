@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <utility>
 
 #include "neyman/core/progress.hpp"
 #include "neyman/reports/terminal.hpp"
@@ -20,6 +22,12 @@ std::size_t terminal_width() {
   return 79;
 }
 
+/// Whether it is a terminal that understands control characters.
+bool controllable(int descriptor) {
+  const char* kind = std::getenv("TERM");
+  return isatty(descriptor) != 0 && (kind == nullptr || std::strcmp(kind, "dumb") != 0);
+}
+
 void on_interrupt(int) {
   if (stop_requested()) _exit(130);
   request_stop();
@@ -27,17 +35,30 @@ void on_interrupt(int) {
 
 }  // namespace
 
-bool colour_output() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
+bool colour_output() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return controllable(STDOUT_FILENO) && (no_colour == nullptr || *no_colour == '\0');
+}
 
 ProgressBar::ProgressBar(bool quiet) {
-  if (quiet || isatty(STDERR_FILENO) == 0) return;
-  set_progress_sink([](const ProgressState& state) {
+  if (quiet) return;
+  set_progress_sink([this, draws = controllable(STDERR_FILENO)](const ProgressState& state) {
+    if (state.finished && state.elapsed > longest_) {
+      longest_ = state.elapsed;
+      merit_ = reports::merit_words(state);
+    }
     constexpr double shown_after = 0.5;  // seconds
-    if (state.elapsed < shown_after) return;
-    std::fprintf(stderr, "\r\033[K%s%s", reports::progress_line(state, terminal_width()).c_str(),
-                 state.finished ? "\n" : "");
+    if (!draws || state.elapsed < shown_after) return;
+    const auto line =
+        state.finished ? std::string() : reports::progress_line(state, terminal_width());
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
     std::fflush(stderr);
   });
+}
+
+std::string ProgressBar::take_merit() {
+  longest_ = -1.0;
+  return std::exchange(merit_, {});
 }
 
 ProgressBar::~ProgressBar() { set_progress_sink({}); }

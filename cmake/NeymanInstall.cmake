@@ -7,6 +7,10 @@ install(TARGETS neyman EXPORT neyman-targets
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET neyman_cli)
   install(TARGETS neyman_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES cli/completion.bash RENAME neyman
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES cli/completion.zsh RENAME _neyman
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endif()
 install(DIRECTORY include/neyman DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/neyman/examples)

@@ -111,6 +111,8 @@ LOOK = r"""(() => {
       !e.closest('svg') && e.getBoundingClientRect().right > width + 1).map(
       e => e.tagName + '.' + e.className + ' ' + e.textContent.slice(0, 40)),
     scroll: document.documentElement.scrollWidth - width,
+    tables: [...document.querySelectorAll('.scroll')].filter(
+      e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.slice(0, 80)),
     broken: [...document.querySelectorAll('a[href^="#"]')].filter(
       a => !document.getElementById(decodeURIComponent(a.getAttribute('href').slice(1)))).map(
       a => a.getAttribute('href')),
@@ -214,6 +216,7 @@ class ReportTest(unittest.TestCase):
         look = page.evaluate(LOOK)
         self.assertEqual(look["wide"], [], f"{where}: wider than the screen")
         self.assertLessEqual(look["scroll"], 0, f"{where}: scrolls sideways")
+        self.assertEqual(look["tables"], [], f"{where}: tables that scroll sideways")
         self.assertEqual(look["broken"], [], f"{where}: links to nowhere")
         self.assertEqual(len(look["ids"]), len(set(look["ids"])), f"{where}: ids")
         self.assertTrue(look["title"])

@@ -306,9 +306,9 @@ class Examples(Folder):
 
     def test_copy(self):
         listed = neyman("example")
-        self.assertEqual(listed.returncode, 0)
-        self.assertEqual(listed.stdout.split(), ["mixture", "multidimensional", "nuisance", "command",
-                                                 "plugin", "files"])
+        self.assertEqual((listed.returncode, listed.stderr), (0, ""))
+        self.assertEqual(re.findall(r"(?m)^(\w+)  ", listed.stdout.split("─\n")[1]),
+                         ["mixture", "multidimensional", "nuisance", "command", "plugin", "files"])
         done = neyman("example", "mixture", "mine", cwd=self.folder)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("neyman run mine/study.toml", done.stdout)
@@ -318,6 +318,25 @@ class Examples(Folder):
         again = neyman("example", "mixture", "mine", cwd=self.folder)
         self.fails(again, "mine", "exists already")
         self.assertEqual((self.folder / "mine" / "study.toml").read_text(), "# my own work\n")
+
+    def test_every_study_is_listed_with_what_it_shows_and_takes(self):
+        listed = neyman("example").stdout
+        for study in sorted(EXAMPLES.glob("*/*.toml")):
+            with self.subTest(study=study):
+                name = (f"  {study.name}" if study.name != "study.toml"
+                        else study.parent.name.split("_", 1)[1])
+                title = re.search(r'(?m)^title = "(.*)"$', study.read_text())[1]
+                takes = re.search(r"(?m)^# Takes about (.*) on two cores", study.read_text())
+                self.assertTrue(takes, "the study does not say how long it takes")
+                self.assertRegex(listed, rf"(?m)^{re.escape(name)} +{re.escape(title)} +"
+                                         rf"{re.escape(takes[1])}$")
+                # Two minutes at most, in full or with --quick.
+                time_of = re.search(r"(\d+) (s|min)(?:, (\d+) s with --quick)?$", takes[1])
+                self.assertTrue(time_of, takes[1])
+                seconds = int(time_of[1]) * (60 if time_of[2] == "min" else 1)
+                self.assertLess(int(time_of[3] or seconds), 120)
+        for line in listed.splitlines():
+            self.assertLessEqual(len(line), 80)
 
     def test_copy_to_its_own_name_and_into_new_folders(self):
         self.assertEqual(neyman("example", "mixture", cwd=self.folder).returncode, 0)
@@ -671,7 +690,7 @@ class Diagnose(Folder):
                          for o in ("out", "checks"))
         self.assertEqual(first, second)
         for check in first:
-            self.assertRegex(done.stdout, rf"(?m)^{check['name']} +{check['verdict']} ")
+            self.assertRegex(done.stdout, rf"(?m)^{check['name']} +{check['verdict']}\b")
         self.assertEqual(self.diagnose("--quiet").stdout, "")
 
     def test_a_wrong_ratio_fails(self):

@@ -177,6 +177,8 @@ with open("calls", "a") as file:
     file.write(f"{os.getpid()} {seed}\\n")
 random.seed(seed)
 luck = random.random()
+if mode == "toys" and mu == 0.1 and luck < 0.3:
+    sys.exit("this dataset cannot be made")
 if mode == "unreliable" and luck < 0.1:
     sys.exit(f"cannot read the tables for seed {seed}")
 if mode == "hangs" or mode == "unreliable" and luck < 0.11:
@@ -275,6 +277,25 @@ class Commands(Folder):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(len(self.calls()), made)
         self.assertEqual(self.results(), results)
+
+    def test_a_dataset_that_fails_for_good_ends_no_run(self):
+        self.study("toys", ("retries = 3", "retries = 0"), ("samples = 8000", "samples = 4000"),
+                   ("[data]", "[inference.test]\nnull = { mu = 0.1 }\nalternative = { mu = 0.6 }\n"
+                    "datasets = 20\n\n[ensemble]\ndatasets = 20\nevents = 40\nat = { mu = 0.1 }\n\n"
+                    "[data]"), ("events = 400\n\n[diag", "events = 40\n\n[diag"))
+        done = neyman("run", "study.toml", cwd=self.mine)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = self.results()
+        # Of 20 datasets 6 ± 2 fail; that none or all do has a probability of 8e-4, with a fixed seed.
+        failed = results["test"]["failed"]
+        self.assertTrue(0 < failed < 20, failed)
+        self.assertEqual(len(results["test"]["null_statistics"]), 20 - failed)
+        self.assertEqual(len(results["test"]["alternative_statistics"]), 20)
+        self.assertGreaterEqual(results["test"]["p_value"], (1 + failed) / 21)
+        self.assertIn(f"{failed} of 40 datasets of the test could not be simulated",
+                      " ".join(results["warnings"]))
+        self.assertGreater(results["ensemble"]["approximate"]["failed"], 0)
+        self.assertIn("could not be simulated", (self.mine / "out" / "report.html").read_text())
 
     def test_interrupt_kills_the_children_and_the_next_run_goes_on(self):
         self.study("hangs", ("timeout = 2", "timeout = 1000"))
