@@ -38,8 +38,8 @@ Step step_of(const Study& study, const std::string& stage, const std::string& pa
       inputs.value("parameter", fmt::format("{} in [{}, {}]", p.name, p.low, p.high));
     inputs.value("reference", study.reference);
     // Whatever no later step names may change what is simulated.
-    inputs.all_but({"study", "parameters", "reference", "classifier", "calibration", "data",
-                    "inference", "ensemble", "coverage", "compare", "diagnostics", "report"});
+    inputs.all_but({"study", "parameters", "classifier", "calibration", "data", "inference",
+                    "ensemble", "coverage", "compare", "diagnostics", "report"});
   } else if (name == "train") {
     inputs.setting("classifier");
     if (separable) inputs.setting("calibration");

@@ -72,8 +72,8 @@ class StudyReader {
                      static_cast<std::int64_t>(study_.seed)));
     read_parameters();
     read_simulator();
-    read_reference();
     read_training();
+    read_reference();
     read_learning();
     read_data();
     read_inference();
@@ -271,7 +271,43 @@ class StudyReader {
                         fmt::format("is missing, but must give the denominator of the ratios, "
                                     "such as {} = {}",
                                     study_.parameters[0].name, study_.parameters[0].low));
-    study_.reference = point(settings_, {"reference", "θ of the denominator of the ratios"});
+    const Key reference("reference", "θ1 of the denominator of the ratios");
+    if (one_model()) read_denominator(settings_.table(reference));
+    if (!study_.parameterized.classifier.denominator_design ||
+        study_.parameterized.classifier.denominator == Denominator::parameterized)
+      study_.reference = point(settings_, reference);
+  }
+
+  using Denominator = ParameterizedClassifierRatio::Denominator;
+
+  /// θ1 that is not one point.
+  void read_denominator(Settings table) {
+    const Key design(
+        "design",
+        "θ1 from a design of its own, where one model serves all θ: the denominator is "
+        "the average over it"),
+        parameterized("parameterized",
+                      "the classifier is told θ1 as well, and learns the ratio of any two θ; θ1 "
+                      "comes from `design`, by default that of the training");
+    if (settings_.describing()) {
+      Design::from(table, design, study_.parameters, study_.folder, "");
+      table.flag(parameterized, false);
+      return;
+    }
+    if (!can_simulate(*study_.simulator) || !parameters_known_) return;
+    auto& config = study_.parameterized.classifier;
+    if (table.has("design"))
+      config.denominator_design = Design::from(table, design, study_.parameters, study_.folder, "");
+    if (table.flag(parameterized, false))
+      config.denominator = Denominator::parameterized;
+    else if (config.denominator_design)
+      for (const auto& parameter : study_.parameters)
+        if (table.has(parameter.name)) {
+          table.skip(parameter.name);
+          table.problem(parameter.name,
+                        "gives one θ1 beside a design of them; leave one of them out, or add "
+                        "parameterized = true");
+        }
   }
 
   void read_training() {
@@ -406,6 +442,11 @@ class StudyReader {
   }
 
   void read_separable(Settings table, Settings calibration) {
+    const auto& other = study_.parameterized.classifier;
+    if (other.denominator_design || other.denominator == Denominator::parameterized)
+      settings_.problem("reference",
+                        "chooses a denominator, on which a separable likelihood does not depend; "
+                        "leave it out, or use another classifier, such as kind = \"mlp\"");
     auto& network = study_.parameterized.network;
     const std::size_t folds = network.folds;
     const Kinds kinds{"separable",
@@ -432,10 +473,10 @@ class StudyReader {
     config.classifier = classifier(table);
     config.reference = study_.reference;
     // With files there are no events of one point: the average over their θ is the denominator.
-    config.denominator =
-        study_.reference.empty() || !study_.simulator || study_.simulator->stored() != nullptr
-            ? ParameterizedClassifierRatio::Denominator::marginal
-            : ParameterizedClassifierRatio::Denominator::point;
+    const bool one =
+        !study_.reference.empty() && study_.simulator && study_.simulator->stored() == nullptr;
+    if (one && config.denominator != Denominator::parameterized)
+      config.denominator = Denominator::point;
     const auto across =
         calibration.choice({"across",
                             "how the calibration goes from one θ to another, for a classifier with "

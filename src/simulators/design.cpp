@@ -247,7 +247,7 @@ Design Design::fixed(ParameterSpace parameters, std::vector<double> point) {
 }
 
 Design Design::from(Settings& settings, Key key, const ParameterSpace& parameters,
-                    const std::string& folder) {
+                    const std::string& folder, std::string_view fallback) {
   if (!settings.has(key.name)) return Design(parameters);
   const std::size_t before = settings.problems().size();
   const auto need = [&](const KindName& kind) {
@@ -257,7 +257,7 @@ Design Design::from(Settings& settings, Key key, const ParameterSpace& parameter
   Config config;
   const bool named = settings.is_text(key.name);  // design = "sobol"
   if (named) {
-    const auto& kind = find_kind(settings.choice(key, "uniform", Design::kinds()));
+    const auto& kind = find_kind(settings.choice(key, fallback, Design::kinds()));
     config.kind = kind.kind;
     if (kind.needs != nullptr) need(kind);
   }

@@ -272,6 +272,61 @@ const std::string on_demand =
     "[calibration]\nacross = \"on-demand\"\nkind = \"histogram\"\nbins = 10\nevents = 5000\n"
     "[inference]\nlevels = [0.683]\nscan = 3\n";
 
+/// A network with θ as input, on demand where the calibration needs it.
+std::string with_reference(const std::string& reference) {
+  const auto text =
+      edited(normal_study, "kind = \"separable\"\nhidden = []\ndegree = 2\nepochs = 2\n",
+             "kind = \"mlp\"\nhidden = [16]\nepochs = 8\n");
+  return edited(text, "[\"normalisation\", \"reliability\", \"closure\"]", "[\"closure\"]") +
+         "\n[reference]\n" + reference;
+}
+
+TEST(References, AreAPointADesignOrToldToTheClassifier) {
+  using Denominator = ParameterizedClassifierRatio::Denominator;
+  const auto denominator = [](const std::string& reference) {
+    return parse(with_reference(reference)).parameterized.classifier;
+  };
+  const auto point = denominator("mu = 0.25\n");
+  EXPECT_EQ(point.denominator, Denominator::point);
+  EXPECT_EQ(point.reference, std::vector{0.25});
+  const auto marginal = denominator("design = \"sobol\"\n");
+  EXPECT_EQ(marginal.denominator, Denominator::marginal);
+  ASSERT_TRUE(marginal.denominator_design);
+  EXPECT_EQ(marginal.denominator_design->config().kind, Design::Kind::sobol);
+  EXPECT_TRUE(marginal.reference.empty());
+  const auto told = denominator("parameterized = true\nmu = 0.25\n");
+  EXPECT_EQ(told.denominator, Denominator::parameterized);
+  EXPECT_FALSE(told.denominator_design);
+  EXPECT_EQ(told.reference, std::vector{0.25});
+  EXPECT_TRUE(denominator("parameterized = true\ndesign = \"sobol\"\n").denominator_design);
+}
+
+TEST(References, OfEveryKindGiveTheSameEstimate) {
+  // 300 events of N(μ, 1): the exact estimate is their mean, with an error of 1 / √300. A network
+  // of 16 neurons and 6000 events is off by a fraction of it; three errors would be a wrong ratio.
+  const auto exact = run(parse(with_reference("mu = 0\n"))).results.exact_fit->fit.point[0];
+  for (const auto* reference :
+       {"mu = 0\n", "design = \"sobol\"\n", "parameterized = true\n",
+        "parameterized = true\nmu = 0.5\ndesign = { kind = \"grid\", points = [20] }\n"}) {
+    const auto results = run(parse(with_reference(reference))).results;
+    EXPECT_TRUE(results.fit.fit.ok()) << reference;
+    EXPECT_NEAR(results.fit.fit.point[0], exact, 3.0 / std::sqrt(300.0)) << reference;
+  }
+}
+
+TEST(References, ThatContradictThemselvesAreRefused) {
+  const auto says = [](const std::string& text, const char* what) {
+    const auto message = message_of<StudyError>([&] { parse(text); });
+    return message.find(what) != std::string::npos ? "" : message;
+  };
+  EXPECT_EQ(
+      says(with_reference("mu = 0\ndesign = \"sobol\"\n"), "gives one θ1 beside a design of them"),
+      "");
+  EXPECT_EQ(says(normal_study + "\n[reference]\nparameterized = true\n",
+                 "on which a separable likelihood does not depend"),
+            "");
+}
+
 TEST(References, ARightRatioDoesNotDependOnThem) {
   // log r is linear in one combination of the features, whatever θ: logistic regression finds it,
   // and the calibration the rest.

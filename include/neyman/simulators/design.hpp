@@ -59,9 +59,11 @@ class Design {
   Design(const Archive& archive, ParameterSpace parameters);
 
   /// Reads the key of a study's table; uniform where it is absent. Problems are noted in the
-  /// settings, and the result is then uniform. `folder` is where relative file names start.
+  /// settings, and the result is then uniform. `folder` is where relative file names start;
+  /// `fallback` what descriptions of the key name as its default.
   static Design from(Settings& settings, Key key, const ParameterSpace& parameters,
-                     const std::string& folder = ".");
+                     const std::string& folder = ".",
+                     std::string_view fallback = "uniform");
   /// The names that a kind may have in a study.
   static std::vector<std::string> kinds();
 
