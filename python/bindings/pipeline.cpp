@@ -12,6 +12,7 @@
 #include "neyman/reports/summary.hpp"
 #include "neyman/simulators/command.hpp"
 #include "ratios.hpp"
+#include "reports.hpp"
 #include "settings.hpp"
 #include "simulators.hpp"
 #include "stored.hpp"
@@ -101,6 +102,7 @@ void bind_pipeline(py::module_& module) {
           [](py::object self) { return view_of(self.cast<const AnyRun&>().results.data, self); })
       .def("json", [](const AnyRun& self) { return reports::results_json(self.results).text; })
       .def("summary", [](const AnyRun& self) { return reports::summary(self.results, false); })
+      .def("figures", [](const AnyRun& self) { return figures_of(self.results); })
       .def("report", [](const AnyRun& self) { return reports::study_report(self.results); })
       .def("write", [](const AnyRun& self, const std::string& folder, bool figures) {
         auto results = self.results;

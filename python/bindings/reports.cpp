@@ -1,0 +1,190 @@
+#include "reports.hpp"
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "neyman/reports/study_figures.hpp"
+
+namespace neyman::python {
+
+namespace {
+
+namespace py = pybind11;
+using namespace reports;
+
+py::array_t<double> array(const std::vector<double>& values) {
+  return py::array_t<double>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+py::object range(const std::optional<Range>& given) {
+  if (!given) return py::none();
+  return py::make_tuple(given->low, given->high);
+}
+
+py::object ticks(const std::optional<std::vector<Tick>>& given) {
+  if (!given) return py::none();
+  py::list out;
+  for (const auto& tick : *given) out.append(py::make_tuple(tick.value, tick.label));
+  return out;
+}
+
+py::str name(Role role) { return py::str(std::string(role_name(role))); }
+
+const char* name(Dash dash) {
+  static constexpr std::array names = {"solid", "dashed", "dotted"};
+  return names.at(static_cast<std::size_t>(dash));
+}
+
+const char* name(Axis axis) { return axis == Axis::x ? "x" : "y"; }
+
+const char* name(Align align) {
+  static constexpr std::array names = {"left", "center", "right"};
+  return names.at(static_cast<std::size_t>(align));
+}
+
+/// What every series has, in the form that Python knows it by.
+py::dict base(const char* type, const std::string& label, Role role) {
+  py::dict out;
+  out["type"] = type;
+  out["label"] = label;
+  out["role"] = name(role);
+  return out;
+}
+
+struct ToDict {
+  py::dict operator()(const Line& s) const {
+    auto out = base("line", s.label, s.role);
+    out["x"] = array(s.x);
+    out["y"] = array(s.y);
+    out["dash"] = name(s.dash);
+    out["width"] = s.width;
+    return out;
+  }
+  py::dict operator()(const Band& s) const {
+    auto out = base("band", s.label, s.role);
+    out["x"] = array(s.x);
+    out["low"] = array(s.low);
+    out["high"] = array(s.high);
+    return out;
+  }
+  py::dict operator()(const Histogram& s) const {
+    auto out = base("histogram", s.label, s.role);
+    out["edges"] = array(s.edges);
+    out["values"] = array(s.values);
+    out["errors"] = array(s.errors);
+    out["filled"] = s.filled;
+    return out;
+  }
+  py::dict operator()(const Steps& s) const {
+    auto out = base("steps", s.label, s.role);
+    out["edges"] = array(s.edges);
+    out["values"] = array(s.values);
+    out["dash"] = name(s.dash);
+    out["width"] = s.width;
+    return out;
+  }
+  py::dict operator()(const Points& s) const {
+    auto out = base("points", s.label, s.role);
+    out["x"] = array(s.x);
+    out["y"] = array(s.y);
+    out["x_errors"] = array(s.x_errors);
+    out["y_errors"] = array(s.y_errors);
+    out["size"] = s.size;
+    return out;
+  }
+  py::dict operator()(const ReferenceLine& s) const {
+    auto out = base("reference", s.label, s.role);
+    out["axis"] = name(s.axis);
+    out["value"] = s.value;
+    out["dash"] = name(s.dash);
+    return out;
+  }
+  py::dict operator()(const Span& s) const {
+    auto out = base("span", s.label, s.role);
+    out["axis"] = name(s.axis);
+    out["low"] = s.low;
+    out["high"] = s.high;
+    return out;
+  }
+  py::dict operator()(const Heatmap& s) const {
+    py::dict out;
+    out["type"] = "heatmap";
+    out["label"] = s.label;
+    out["x"] = array(s.x);
+    out["y"] = array(s.y);
+    out["values"] = array(s.values).reshape(
+        {static_cast<py::ssize_t>(s.y.size()), static_cast<py::ssize_t>(s.x.size())});
+    out["range"] = range(s.range);
+    out["diverging"] = s.colours == Colours::diverging;
+    return out;
+  }
+  py::dict operator()(const reports::Contour& s) const {
+    auto out = base("contour", s.label, s.role);
+    py::list lines;
+    for (const auto& line : s.lines) {
+      std::vector<double> points;
+      for (const auto& [x, y] : line) points.insert(points.end(), {x, y});
+      lines.append(array(points).reshape({static_cast<py::ssize_t>(line.size()), py::ssize_t{2}}));
+    }
+    out["lines"] = std::move(lines);
+    out["dash"] = name(s.dash);
+    out["width"] = s.width;
+    return out;
+  }
+  py::dict operator()(const Annotation& s) const {
+    auto out = base("annotation", s.text, s.role);
+    out["x"] = s.x;
+    out["y"] = s.y;
+    out["fraction"] = s.fraction;
+    out["align"] = name(s.align);
+    return out;
+  }
+};
+
+py::dict panel_of(const Panel& panel) {
+  py::dict out;
+  out["title"] = panel.title;
+  out["x_label"] = panel.x_label;
+  out["y_label"] = panel.y_label;
+  out["x_range"] = range(panel.x_range);
+  out["y_range"] = range(panel.y_range);
+  out["x_log"] = panel.x_log;
+  out["y_log"] = panel.y_log;
+  out["x_ticks"] = ticks(panel.x_ticks);
+  out["y_ticks"] = ticks(panel.y_ticks);
+  out["axes"] = panel.axes;
+  py::list series;
+  for (const auto& entry : panel.series) series.append(std::visit(ToDict{}, entry));
+  out["series"] = std::move(series);
+  return out;
+}
+
+}  // namespace
+
+py::list figures_of(const Results& results) {
+  py::list out;
+  for (const auto& figure : study_figures(results)) {
+    py::dict entry;
+    entry["name"] = figure.name;
+    entry["title"] = figure.title;
+    entry["caption"] = figure.caption;
+    entry["columns"] = figure.columns;
+    entry["width"] = figure.panel_width;
+    entry["height"] = figure.panel_height;
+    entry["joined"] = figure.joined;
+    py::list panels;
+    for (const auto& panel : figure.panels) panels.append(panel_of(panel));
+    entry["panels"] = std::move(panels);
+    out.append(std::move(entry));
+  }
+  return out;
+}
+
+}  // namespace neyman::python
