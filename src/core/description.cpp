@@ -25,7 +25,10 @@ std::string type_words(const KeyDescription::Shape& shape) {
     case Type::text:
       return one ? "a text" : "texts";
     case Type::choice:
-      return fmt::format("{}\"{}\"", shape.choices.size() > 1 ? "one of " : "",
+      return fmt::format("{}\"{}\"",
+                         shape.choices.size() == 1 ? ""
+                         : one                     ? "one of "
+                                                   : "any of ",
                          fmt::join(shape.choices, "\", \""));
     case Type::formula:
       return one ? "a number or formula" : "numbers or formulas";

@@ -106,12 +106,14 @@ class Topics {
 };
 
 std::string type_of(const KeyDescription& key, const Topics& topics) {
-  std::string out;
-  for (const auto& shape : key.shapes)
-    out += fmt::format("{}{}", out.empty() ? "" : ", or ", shape.words());
-  if (key.table == nullptr) return out;
-  if (is_point(*key.table)) return out + " of parameter values";
-  return fmt::format("{}: see {}", out, topics.place_of(*key.table));
+  std::string out, place;
+  for (const auto& shape : key.shapes) {
+    const bool point = shape.type == Type::table && is_point(*key.table);
+    out += fmt::format("{}{}{}", out.empty() ? "" : ", or ", shape.words(),
+                       point ? " of parameter values" : "");
+    if (shape.type == Type::table && !point) place = topics.place_of(*key.table);
+  }
+  return place.empty() ? out : fmt::format("{}: see {}", out, place);
 }
 
 std::size_t columns_of(const std::string& text) {  // of UTF-8

@@ -38,7 +38,7 @@ constexpr Entry entries[] = {
     {"uniform", "a uniform distribution", Uniform::make},
     {"mixture", "a sum of distributions with weights", Mixture::make},
     {"join", "independent distributions side by side", Join::make},
-    {"linear-transform", "x = A z + b of another distribution", LinearTransform::make},
+    {"linear-transform", "another distribution, transformed: x = A z + b", LinearTransform::make},
     {"histogram", "a histogram, given or filled from a file", Histogram::make},
     {"kde", "a kernel density of events of a file", Kde::make},
     {"empirical", "events drawn from a file", Empirical::make},

@@ -45,7 +45,8 @@ std::vector<std::vector<double>> read_edges(Settings& settings) {
   const auto* array = value != nullptr ? std::get_if<SettingValue::Array>(&value->data) : nullptr;
   const bool nested = array != nullptr && !array->empty() &&
                       std::holds_alternative<SettingValue::Array>(array->front().data);
-  const Key edges("edges", "of the bins: a list, or a list for each axis");
+  const Key edges("edges",
+                  "of the bins: a list, or a list for each axis; with counts, or for a file");
   std::vector<std::vector<double>> out;
   if (!nested) out = {settings.numbers(edges, {})};
   if (!nested && !settings.describing()) return out;
@@ -155,7 +156,7 @@ DistributionPtr Histogram::make(Settings settings, const ParameterSpace&,
   config.false_alarm =
       settings.number({"false_alarm", "of Bayesian blocks: chance of an edge too many"},
                       config.false_alarm, Limits::inside(0.0, 1.0));
-  const auto events = detail::read_events(settings, folder);
+  const auto events = detail::read_events(settings, folder, Key::optional);
   if (!events || settings.problems().size() > before) return nullptr;
   return std::make_shared<Histogram>(edges.empty()
                                          ? filled(events->x, events->weights, config)

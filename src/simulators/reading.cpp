@@ -103,9 +103,11 @@ std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, Ke
   return out;
 }
 
-std::optional<Events> read_events(Settings& settings, const std::string& folder) {
+std::optional<Events> read_events(Settings& settings, const std::string& folder,
+                                  Key::Presence presence) {
   const std::size_t before = settings.problems().size();
-  const auto file = settings.text({"file", "events: CSV, NPY or HDF5"});
+  const Key key("file", "events: CSV, NPY or HDF5", presence);
+  const auto file = settings.has("file") ? settings.text(key, "") : settings.text(key);
   ReadOptions options;
   options.features =
       settings.texts({"columns", "the feature columns; absent: all but the weights"}, {});

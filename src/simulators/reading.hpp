@@ -42,6 +42,7 @@ struct Events {
   Matrix x;
   std::vector<double> weights;
 };
-std::optional<Events> read_events(Settings& settings, const std::string& folder);
+std::optional<Events> read_events(Settings& settings, const std::string& folder,
+                                  Key::Presence presence = Key::required);
 
 }  // namespace neyman::detail

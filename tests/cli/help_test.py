@@ -104,6 +104,8 @@ class Help(unittest.TestCase):
         mixture = " ".join(printed("help", "mixture").split())
         self.assertIn("components a list of tables: see simulator.mixture.components; required",
                       mixture)
+        self.assertIn("points a table of parameter values, or a list of numbers, between 1 and",
+                      " ".join(printed("help", "grid").split()))
         self.assertIn("against a table of parameter values",
                       " ".join(printed("help", "diagnostics").split()))
 
@@ -238,6 +240,24 @@ class Schema(unittest.TestCase):
         self.fits(self.changed(self.first, "simulator", joined))
         joined["parts"][0]["of"]["parts"][0] = {"name": "a", **normal}  # only components have names
         self.refuses(self.changed(self.first, "simulator", joined))
+
+    def test_a_histogram_has_counts_or_a_file(self):
+        for own in ({"edges": [0, 1, 2], "counts": [3, 4]},
+                    {"edges": [[0, 1], [0, 1, 2]], "counts": [3, 4]},
+                    {"file": "events.csv", "binning": "bayesian-blocks"}):
+            self.fits(self.changed(self.first, "simulator", {"kind": "histogram", **own}))
+        self.refuses(self.changed(self.first, "simulator", {"kind": "kde"}))
+        for width in ("scott", 0.5, [0.5, 1]):
+            self.fits(self.changed(self.first, "simulator",
+                                   {"kind": "kde", "file": "events.csv", "bandwidth": width}))
+
+    def test_constraints(self):
+        for own in ({"kind": "gaussian", "mean": 1, "sigma": 0.1}, {"kind": "poisson", "count": 3},
+                    {"kind": "log-normal", "mean": 1, "kappa": 1.1}):
+            self.fits(self.changed(self.second, "parameters.alpha.constraint", own))
+        for own in ({"kind": "gaussian", "mean": 1}, {"mean": 1, "sigma": 0.1},
+                    {"kind": "log-normal", "mean": 1, "kappa": 1}):
+            self.refuses(self.changed(self.second, "parameters.alpha.constraint", own))
 
     def test_members_of_ensembles(self):
         for of in ("mlp", {"kind": "mlp", "epochs": 3}, [{"kind": "logistic"}, {"kind": "mlp"}],

@@ -26,6 +26,7 @@ TEST(Description, ShapesInWords) {
   EXPECT_EQ(words({.type = Type::number, .lists = 1, .size = 2}), "a list of 2 numbers");
   EXPECT_EQ(words({.type = Type::text, .lists = 2, .size = 2}), "a list of lists of 2 texts");
   EXPECT_EQ(words({Type::choice, 0, Limits::any(), {"a", "b"}}), "one of \"a\", \"b\"");
+  EXPECT_EQ(words({Type::choice, 1, Limits::any(), {"a", "b"}}), "a list of any of \"a\", \"b\"");
   EXPECT_EQ(words({Type::choice, 0, Limits::any(), {"all"}}), "\"all\"");
   EXPECT_EQ(words({Type::formula}), "a number or formula");
   EXPECT_EQ(words({Type::table, 1}), "a list of tables");
