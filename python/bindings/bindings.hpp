@@ -11,6 +11,7 @@ namespace py = pybind11;
 void bind_core(py::module_& module);
 void bind_data(py::module_& module);
 void bind_simulators(py::module_& module);
+void bind_functions(py::module_& module);
 void bind_classifiers(py::module_& module);
 void bind_calibration(py::module_& module);
 void bind_ratios(py::module_& module);

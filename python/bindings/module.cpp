@@ -7,6 +7,7 @@ PYBIND11_MODULE(_core, module) {
   bind_data(module);
   bind_simulators(module);
   bind_classifiers(module);
+  bind_functions(module);
   bind_calibration(module);
   bind_ratios(module);
   bind_inference(module);

@@ -20,6 +20,7 @@ from neyman.classifiers import (BoostedTrees, Classifier, Ensemble, Logistic, Ml
                                 classifier, classifier_kinds, load_classifier)
 from neyman.core import Parameters, built_with, set_threads, threads
 from neyman.data import Samples, file_columns, k_fold, read_samples, split, write_samples
+from neyman.functions import PythonClassifier, PythonSimulator
 from neyman.inference import (CompositeTest, Contour, CoveragePoint, Fit, Interval, Likelihood, Scan,
                               SimpleTest, Surface, Toys, coverage, simple_test, toys)
 from neyman.pipeline import Model, Record, Result, Study, load_model, run, stage_names
@@ -38,12 +39,12 @@ __all__ = [
     "Ensemble", "Error", "ExactRatio", "Exponential", "FileError", "Fit", "GAndK",
     "HistogramCalibrator", "Interval", "IsotonicCalibrator", "Join", "KdeCalibrator", "Likelihood",
     "LinearTransform", "Logistic", "Mixture", "Mlp", "Model", "MultivariateNormal",
-    "NoneCalibrator", "Normal", "ParameterizedRatio", "Parameters", "ProgressState", "RandomForest",
-    "Ratio", "Record", "Result", "Ricker", "Samples", "Scan", "SeparableRatio", "SigmoidCalibrator",
-    "SimpleTest", "SimulatorError", "SmoothCalibrator", "Study", "StudyError", "Surface", "Toys",
-    "Uniform", "built_with", "calibrator", "calibrator_kinds", "classifier", "classifier_kinds",
-    "coverage", "distribution", "distribution_kinds", "file_columns", "k_fold", "load_calibrator",
-    "load_classifier", "load_model", "load_ratio", "read_samples", "run", "set_progress",
-    "set_threads", "simple_test", "simulate", "split", "stage_names", "threads", "toys",
-    "write_samples",
+    "NoneCalibrator", "Normal", "ParameterizedRatio", "Parameters", "ProgressState",
+    "PythonClassifier", "PythonSimulator", "RandomForest", "Ratio", "Record", "Result", "Ricker",
+    "Samples", "Scan", "SeparableRatio", "SigmoidCalibrator", "SimpleTest", "SimulatorError",
+    "SmoothCalibrator", "Study", "StudyError", "Surface", "Toys", "Uniform", "built_with",
+    "calibrator", "calibrator_kinds", "classifier", "classifier_kinds", "coverage", "distribution",
+    "distribution_kinds", "file_columns", "k_fold", "load_calibrator", "load_classifier",
+    "load_model", "load_ratio", "read_samples", "run", "set_progress", "set_threads", "simple_test",
+    "simulate", "split", "stage_names", "threads", "toys", "write_samples",
 ]

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neyman import _core
-from neyman.core import given
+from neyman._files import read_bytes, write_bytes
+from neyman.core import check_text, given, optional
 from neyman.errors import ArgumentError
 
 __all__ = ["Calibrator", "HistogramCalibrator", "IsotonicCalibrator", "KdeCalibrator",
@@ -19,6 +20,11 @@ __all__ = ["Calibrator", "HistogramCalibrator", "IsotonicCalibrator", "KdeCalibr
 
 Floats = npt.NDArray[np.float64]
 Self = TypeVar("Self", bound="Calibrator")
+
+
+def _at_least_one(values: Any) -> Any:
+    """A number is a list of one."""
+    return [values] if isinstance(values, (int, float)) else values
 
 
 class Calibrator:
@@ -62,25 +68,24 @@ class Calibrator:
         """Fits to the logits of events of the two sides. Weights count as repetitions where they
         are whole numbers ("counts"), else in proportion ("relative")."""
         self._core.fit(numerator, denominator, numerator_weights, denominator_weights,
-                       weight_meaning)
+                       optional(check_text, "fit", "weight_meaning", weight_meaning))
         return self
 
     def log_ratios(self, logits: npt.ArrayLike) -> Floats:
         """The calibrated log-ratio of each logit; finite."""
-        return self._core.log_ratios(np.atleast_1d(logits))
+        return self._core.log_ratios(_at_least_one(logits))
 
     def errors(self, logits: npt.ArrayLike) -> Floats:
         """Standard deviation of each log-ratio from the finite calibration sample."""
-        return self._core.errors(np.atleast_1d(logits))
+        return self._core.errors(_at_least_one(logits))
 
     def count_outside(self, logits: npt.ArrayLike) -> int:
         """How many logits lie outside the calibrated range."""
-        return self._core.count_outside(np.atleast_1d(logits))
+        return self._core.count_outside(_at_least_one(logits))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the fitted calibrator to a file, which `neyman.load_calibrator` reads."""
-        with open(path, "wb") as file:
-            file.write(self._core._dump())
+        write_bytes("save", path, self._core._dump())
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_options": self._options, "_kind": self._kind,
@@ -220,8 +225,7 @@ def calibrator_kinds() -> list[str]:
 
 def load_calibrator(path: str | os.PathLike[str]) -> Calibrator:
     """Reads what `Calibrator.save` wrote. Nothing in the file is executed."""
-    with open(path, "rb") as file:
-        core = _core.Calibrator._load(file.read())
+    core = _core.Calibrator._load(read_bytes("load_calibrator", path))
     made = _of_kind(core.kind, {})
     made._core = core
     return made

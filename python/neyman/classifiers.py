@@ -12,14 +12,16 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from neyman import _core
-from neyman.core import check_count
-from neyman.errors import ArgumentError, FileError
+from neyman._arrays import as_vector
+from neyman._files import read_bytes, write_bytes
+from neyman.core import check_count, shown
+from neyman.errors import ArgumentError
 
 __all__ = ["BoostedTrees", "Classifier", "Ensemble", "Logistic", "Mlp", "RandomForest",
            "classifier", "classifier_kinds", "load_classifier"]
@@ -88,9 +90,9 @@ class Classifier:
             raise ArgumentError(f"fit: y has {len(labels)} values, but must have {len(features)} "
                                 "(one for each row of X)")
         if sample_weight is not None:
-            sample_weight = np.asarray(sample_weight)
-            if sample_weight.ndim == 0:
-                sample_weight = np.full(len(labels), sample_weight)
+            if not hasattr(sample_weight, "dtype"):
+                sample_weight = as_vector(_at_least_one(sample_weight, len(labels)), "fit",
+                                          "sample_weight")
         try:
             made.fit(features, labels, sample_weight, seed)
         except ArgumentError as error:
@@ -148,8 +150,7 @@ class Classifier:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the fitted classifier to a file, which `neyman.load_classifier` reads."""
-        with open(path, "wb") as file:
-            file.write(self._fitted("save")._dump())
+        write_bytes("save", path, self._fitted("save")._dump())
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -205,7 +206,10 @@ def _as_features(X: Any) -> Any:
         raise ArgumentError("X is sparse, but must be an array: sparse data is not supported; call "
                             "X.toarray() where it fits into memory")
     if not hasattr(X, "shape") and not hasattr(X, "columns"):
-        X = np.asarray(X)
+        try:
+            X = np.asarray(X)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"X is {shown(X)}, but must be rows × columns of numbers") from None
     dtype = getattr(X, "dtype", None)
     if getattr(dtype, "kind", "") == "c":
         raise ArgumentError("X is complex, but must be real: Complex data not supported")
@@ -220,6 +224,11 @@ def _as_features(X: Any) -> Any:
     return X
 
 
+def _at_least_one(weights: Any, count: int) -> Any:
+    """A number is the weight of every row."""
+    return np.full(count, weights) if isinstance(weights, (int, float)) else weights
+
+
 def _as_scikit_learn_says(message: str) -> str:
     """With the words by which scikit-learn's tools know an error."""
     if "must be finite" in message:
@@ -232,7 +241,10 @@ def _as_scikit_learn_says(message: str) -> str:
 def _as_labels(y: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
     if y is None:
         raise ArgumentError("fit: a classifier requires y to be passed, but the target y is None")
-    y = np.asarray(y)
+    try:
+        y = np.asarray(y)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"fit: y is {shown(y)}, but must hold labels") from None
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected",
                       category=_conversion_warning(), stacklevel=3)
@@ -383,8 +395,9 @@ class _Other(Classifier):
         return {"kind": self.kind, **self._options}
 
 
-def classifier(kind: str | Mapping[str, Any] | Classifier, **options: Any) -> Classifier:
-    """A classifier of a kind (see `classifier_kinds`), or from a dict as a study has it.
+def classifier(kind: Any, **options: Any) -> Classifier:
+    """A classifier of a kind (see `classifier_kinds`), from a dict as a study has it, or one of
+    another library (see `PythonClassifier`).
 
     >>> import neyman
     >>> neyman.classifier("mlp", hidden=[10])
@@ -392,6 +405,10 @@ def classifier(kind: str | Mapping[str, Any] | Classifier, **options: Any) -> Cl
     """
     if isinstance(kind, Classifier):
         return kind
+    if not isinstance(kind, (str, Mapping)):
+        from neyman.functions import PythonClassifier
+
+        return PythonClassifier(kind)
     table = {**dict(kind), **options} if isinstance(kind, Mapping) else {"kind": kind, **options}
     name = str(table.pop("kind", ""))
     if name not in classifier_kinds():
@@ -412,13 +429,7 @@ def classifier_kinds() -> list[str]:
 
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     """Reads what `Classifier.save` wrote. Nothing in the file is executed. Labels are 0 and 1."""
-    try:
-        with open(path, "rb") as file:
-            core = _core.Classifier._load(file.read())
-    except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{os.fspath(path)}: {error.strerror}") from None
+    core = _core.Classifier._load(read_bytes("load_classifier", path))
     made = _classes[core.kind]() if core.kind in _classes else _Other(core.kind)
     made._core = core
     made.classes_ = np.array([0, 1])
@@ -426,7 +437,8 @@ def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     return made
 
 
-ClassifierLike = Union[None, str, Mapping[str, Any], Classifier]
+#: A kind, a dict as in a study, one of ours, or one of another library; None: the core's default.
+ClassifierLike = Any
 
 
 def as_core(value: ClassifierLike) -> _core.Classifier | None:

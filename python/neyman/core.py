@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -33,6 +33,9 @@ class Parameters:
 
     def __init__(self, ranges: Mapping[str, Any] | None = None, **more: Any) -> None:
         entries = []
+        if ranges is not None and not isinstance(ranges, Mapping):
+            raise ArgumentError(f"Parameters: ranges is {shown(ranges)}, but must be a mapping of "
+                                "names to ranges")
         for name, value in {**(ranges or {}), **more}.items():
             entries.append(self._entry(name, value))
         self._core = _core.ParameterSpace(entries)
@@ -49,7 +52,7 @@ class Parameters:
             low, high = (float(end) for end in table["range"])
             truth = None if table.get("truth") is None else float(table["truth"])
         except (TypeError, ValueError):
-            raise ArgumentError(f"Parameters: {name} is {value!r}, but must be a range "
+            raise ArgumentError(f"Parameters: {name} is {shown(value)}, but must be a range "
                                 "(lowest, highest)") from None
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
             raise ArgumentError(f"Parameters: {name} is ({low:g}, {high:g}), but must be "
@@ -124,8 +127,8 @@ def as_parameters(value: ParametersLike) -> Parameters:
     if isinstance(value, Parameters):
         return value
     if value is not None and not isinstance(value, Mapping):
-        raise ArgumentError(f"parameters is {value!r}, but must be Parameters or a mapping such as "
-                            "{'alpha': (-3, 3)}")
+        raise ArgumentError(f"parameters is {shown(value)}, but must be Parameters or a mapping such "
+                            "as {'alpha': (-3, 3)}")
     return Parameters(value or {})
 
 
@@ -157,13 +160,74 @@ def given(**arguments: Any) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
+def shown(value: Any) -> str:
+    """A value for an error message: short."""
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def check_number(function: str, name: str, value: Any) -> float:
+    """A number, and no text that looks like one."""
+    try:
+        if isinstance(value, (str, bytes, bytearray)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{function}: {name} is {shown(value)}, but must be a number") from None
+
+
+def check_flag(function: str, name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"{function}: {name} is {shown(value)}, but must be True or False")
+    return bool(value)
+
+
+def check_text(function: str, name: str, value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise ArgumentError(f"{function}: {name} is {shown(value)}, but must be a text")
+    return value
+
+
+def check_list(function: str, name: str, value: Any) -> list[Any]:
+    """Any sequence but a text."""
+    try:
+        if isinstance(value, (str, bytes, bytearray, Mapping)):
+            raise TypeError
+        return list(value)
+    except TypeError:
+        raise ArgumentError(f"{function}: {name} is {shown(value)}, but must be a list") from None
+
+
+def check_texts(function: str, name: str, value: Any) -> list[str]:
+    return [check_text(function, f"{name}[{i}]", entry)
+            for i, entry in enumerate(check_list(function, name, value))]
+
+
+def check_numbers(function: str, name: str, value: Any) -> list[float]:
+    return [check_number(function, f"{name}[{i}]", entry)
+            for i, entry in enumerate(check_list(function, name, value))]
+
+
+def check_parameter(function: str, name: str, value: Any, parameters: Parameters) -> str:
+    if not isinstance(value, str) or value not in parameters.names:
+        raise ArgumentError(f"{function}: {name} is {shown(value)}, but must be a parameter: "
+                            + ", ".join(parameters.names))
+    return value
+
+
+def optional(check: Callable[[str, str, Any], Any], function: str, name: str, value: Any) -> Any:
+    """None as it is, everything else checked."""
+    return None if value is None else check(function, name, value)
+
+
 def check_count(function: str, name: str, value: Any, least: int = 0) -> int:
     """A whole number that is at least something."""
     try:
         number = value.__index__()
     except (AttributeError, TypeError):
-        raise ArgumentError(f"{function}: {name} is {value!r}, but must be a whole number") from None
-    if not least <= number < 2**63:
+        raise ArgumentError(f"{function}: {name} is {shown(value)}, but must be a whole "
+                            "number") from None
+    if not least <= number < 2**48 and not (name == "seed" and 0 <= number < 2**63):
         raise ArgumentError(f"{function}: {name} is {number}, but must be at least {least} and "
-                            "below 2^63")
+                            "below 2^48")
     return int(number)

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from neyman import _core
 from neyman._arrays import column_names
-from neyman.core import check_count, given
-from neyman.errors import ArgumentError
+from neyman._files import as_path
+from neyman.core import (check_count, check_flag, check_numbers, check_text, check_texts, given,
+                         optional)
 
 __all__ = ["Samples", "file_columns", "k_fold", "read_samples", "split", "write_samples"]
 
@@ -135,11 +136,15 @@ class Samples:
 
 
 def _texts(name: str, value: Sequence[str] | None) -> list[str] | None:
-    if value is None:
-        return None
-    if isinstance(value, str) or not all(isinstance(entry, str) for entry in value):
-        raise ArgumentError(f"{name} is {value!r}, but must be a list of texts")
-    return list(value)
+    return None if value is None else check_texts("samples", name, value)
+
+
+def _read_options(function: str, format: Any, header: Any, separator: Any,
+                  dataset: Any) -> dict[str, Any]:
+    return given(format=optional(check_text, function, "format", format),
+                 header=optional(check_flag, function, "header", header),
+                 separator=optional(check_text, function, "separator", separator),
+                 dataset=optional(check_text, function, "dataset", dataset))
 
 
 def read_samples(path: Path, *, features: Sequence[str] | None = None,
@@ -163,10 +168,13 @@ def read_samples(path: Path, *, features: Sequence[str] | None = None,
     array([[2.]])
     """
     options = given(features=_texts("features", features),
-                    parameters=_texts("parameters", parameters), weight=weight, group=group,
-                    columns=_texts("columns", columns), drop_invalid=drop_invalid, header=header,
-                    separator=separator, format=format, dataset=dataset)
-    return Samples._of(_core.read_samples(os.fspath(path), options)[0])
+                    parameters=_texts("parameters", parameters),
+                    weight=optional(check_text, "read_samples", "weight", weight),
+                    group=optional(check_text, "read_samples", "group", group),
+                    columns=_texts("columns", columns),
+                    drop_invalid=optional(check_flag, "read_samples", "drop_invalid", drop_invalid),
+                    **_read_options("read_samples", format, header, separator, dataset))
+    return Samples._of(_core.read_samples(as_path("read_samples", path), options)[0])
 
 
 def write_samples(path: Path, samples: Samples | npt.ArrayLike, *, format: str | None = None,
@@ -175,15 +183,19 @@ def write_samples(path: Path, samples: Samples | npt.ArrayLike, *, format: str |
     """Writes events to a CSV, NPY or HDF5 file, whole or not at all; the same bits come back.
     `weight` and `group` name the columns."""
     events = samples if isinstance(samples, Samples) else Samples(samples)
-    _core.write_samples(os.fspath(path), events._core,
-                        given(format=format, weight=weight, group=group, compression=compression))
+    _core.write_samples(as_path("write_samples", path), events._core,
+                        given(format=optional(check_text, "write_samples", "format", format),
+                              weight=optional(check_text, "write_samples", "weight", weight),
+                              group=optional(check_text, "write_samples", "group", group),
+                              compression=optional(check_count, "write_samples", "compression",
+                                                   compression)))
 
 
 def file_columns(path: Path, *, format: str | None = None, header: bool | None = None,
                  separator: str | None = None, dataset: str | None = None) -> list[str]:
     """The names of a file's columns, without reading its rows."""
-    return _core.file_columns(os.fspath(path), given(format=format, header=header,
-                                                     separator=separator, dataset=dataset))
+    return _core.file_columns(as_path("file_columns", path), _read_options(
+        "file_columns", format, header, separator, dataset))
 
 
 def split(n: int, fractions: Sequence[float], *, seed: int = 0,
@@ -198,7 +210,7 @@ def split(n: int, fractions: Sequence[float], *, seed: int = 0,
     >>> [len(part) for part in neyman.split(100, [0.7, 0.3], seed=1)]
     [70, 30]
     """
-    return _core.split(check_count("split", "n", n), [float(part) for part in fractions],
+    return _core.split(check_count("split", "n", n), check_numbers("split", "fractions", fractions),
                        check_count("split", "seed", seed), labels, groups)
 
 

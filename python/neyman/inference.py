@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neyman import _core
-from neyman.core import Parameters, Theta, check_count, given
+from neyman.core import (Parameters, Theta, check_count, check_flag, check_number, check_numbers,
+                         check_parameter, check_texts, given, optional, shown)
 from neyman.errors import ArgumentError
 from neyman.ratios import Events, Ratio, _core_of
 from neyman.results import Shown
@@ -188,6 +189,14 @@ class Likelihood:
 
     def __init__(self, ratio: Ratio, x: Events, *, weights: npt.ArrayLike | None = None,
                  constraints: Constraints | None = None) -> None:
+        if not isinstance(ratio, Ratio):
+            raise ArgumentError(f"Likelihood: ratio is {shown(ratio)}, but must be a Ratio")
+        if constraints is not None:
+            if not isinstance(constraints, Mapping):
+                raise ArgumentError(f"Likelihood: constraints is {shown(constraints)}, but must be "
+                                    "a mapping of parameters to tables")
+            for name in constraints:
+                check_parameter("Likelihood", "constraints", name, ratio.parameters)
         self.ratio = ratio
         self._made_from = (x, weights, constraints)
         self._core = _core.Likelihood(ratio._core, _core_of(x), weights, constraints)
@@ -222,13 +231,36 @@ class Likelihood:
             starts: int | None = None, tolerance: float | None = None,
             gradient: bool | None = None) -> Fit:
         """Maximises ℓ within the ranges. A fit that fails says so in `status` and `message`."""
-        options = given(tolerance=tolerance, gradient=gradient)
+        options = given(tolerance=optional(check_number, "fit", "tolerance", tolerance),
+                        gradient=optional(check_flag, "fit", "gradient", gradient))
         if starts is not None:
             options["starts"] = check_count("fit", "starts", starts)
-        core = self._core.fit(start, _numbers("fit", "fixed", fixed), options)
+        core = self._core.fit(start, self._fixed("fit", fixed), options)
         return Fit._of(core, self.parameters.names)
 
+    def _fixed(self, function: str, values: Any) -> dict[str, float]:
+        if values is not None and not isinstance(values, Mapping):
+            raise ArgumentError(f"{function}: fixed is {shown(values)}, but must be a mapping of "
+                                "parameters to numbers")
+        return {check_parameter(function, "fixed", name, self.parameters):
+                check_number(function, f"fixed['{name}']", value)
+                for name, value in (values or {}).items()}
+
+    def _ranges(self, values: Any) -> dict[str, tuple[float, float]]:
+        if values is not None and not isinstance(values, Mapping):
+            raise ArgumentError(f"test: ranges is {shown(values)}, but must be a mapping of "
+                                "parameters to pairs")
+        out = {}
+        for name, value in (values or {}).items():
+            ends = check_numbers("test", f"ranges['{name}']", value)
+            if len(ends) != 2:
+                raise ArgumentError(f"test: ranges['{name}'] is {shown(value)}, but must be a pair")
+            out[check_parameter("test", "ranges", name, self.parameters)] = (ends[0], ends[1])
+        return out
+
     def _fitted(self, best: Fit | None) -> _core.Fit:
+        if best is not None and not isinstance(best, Fit):
+            raise ArgumentError(f"best is {shown(best)}, but must be a Fit")
         if best is not None:
             core: _core.Fit = best._core
             return core
@@ -242,20 +274,26 @@ class Likelihood:
         """The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level (or a
         threshold of one's own), the others profiled. `include_simulation` widens it by what finite
         simulation adds. `best`: a fit that is there already."""
-        found = self._core.interval(self._fitted(best), parameter, level, include_simulation,
-                                    threshold)
-        return Interval(parameter, **found)
+        name = check_parameter("interval", "parameter", parameter, self.parameters)
+        at = optional(check_number, "interval", "level", level)
+        own = optional(check_number, "interval", "threshold", threshold)
+        include = check_flag("interval", "include_simulation", include_simulation)
+        return Interval(name, **self._core.interval(self._fitted(best), name, at, include, own))
 
     def scan(self, parameter: str, *, low: float | None = None, high: float | None = None,
              points: int | None = None, best: Fit | None = None) -> Scan:
         """−2 log Λ along a parameter, by default over its range."""
         count = None if points is None else check_count("scan", "points", points, 1)
-        found = self._core.scan(self._fitted(best), parameter, low, high, count)
-        return Scan(parameter, **found)
+        name = check_parameter("scan", "parameter", parameter, self.parameters)
+        found = self._core.scan(self._fitted(best), name, optional(check_number, "scan", "low", low),
+                                optional(check_number, "scan", "high", high), count)
+        return Scan(name, **found)
 
     def surface(self, first: str, second: str, x: npt.ArrayLike, y: npt.ArrayLike, *,
                 best: Fit | None = None) -> Surface:
         """−2 log Λ on the grid x × y of two parameters."""
+        for name, value in (("first", first), ("second", second)):
+            check_parameter("surface", name, value, self.parameters)
         return Surface(first, second,
                        **self._core.surface(self._fitted(best), first, second, x, y))
 
@@ -263,8 +301,11 @@ class Likelihood:
                  thresholds: Sequence[float] | None = None, cells: int | None = None,
                  best: Fit | None = None) -> list[Contour]:
         """The contours of two parameters, one for each level."""
-        options = given(levels=None if levels is None else list(levels),
-                        thresholds=None if thresholds is None else list(thresholds), cells=cells)
+        for name, value in (("first", first), ("second", second)):
+            check_parameter("contours", name, value, self.parameters)
+        options = given(levels=optional(check_numbers, "contours", "levels", levels),
+                        thresholds=optional(check_numbers, "contours", "thresholds", thresholds),
+                        cells=optional(check_count, "contours", "cells", cells))
         found = self._core.contours(self._fitted(best), first, second, options)
         return [Contour(first, second, **entry) for entry in found]
 
@@ -275,7 +316,7 @@ class Likelihood:
     def profile_statistic(self, fixed: Mapping[str, float], *, best: Fit | None = None) -> float:
         """−2 log Λ with some parameters fixed and the others profiled."""
         return self._core.profile_statistic(self._fitted(best),
-                                            _numbers("profile_statistic", "fixed", fixed))
+                                            self._fixed("profile_statistic", fixed))
 
     def test(self, *, fixed: Mapping[str, float] | None = None,
              ranges: Mapping[str, tuple[float, float]] | None = None, datasets: int | None = None,
@@ -285,7 +326,7 @@ class Likelihood:
         simulator and `datasets`, the p-value is found from simulated data too."""
         options = {name: check_count("test", name, value) for name, value in
                    given(datasets=datasets, seed=seed, starts=starts).items()}
-        found = self._core.composite_test(_numbers("test", "fixed", fixed), dict(ranges or {}),
+        found = self._core.composite_test(self._fixed("test", fixed), self._ranges(ranges),
                                           options,
                                           None if simulator is None else simulator._simulator())
         names = self.parameters.names
@@ -320,14 +361,6 @@ class NegativeLikelihood:
         return -self._core.value_and_gradient(theta)[1]
 
 
-def _numbers(function: str, name: str, values: Mapping[str, float] | None) -> dict[str, float]:
-    try:
-        return {key: float(value) for key, value in (values or {}).items()}
-    except (AttributeError, TypeError, ValueError):
-        raise ArgumentError(f"{function}: {name} is {values!r}, but must be a mapping of names to "
-                            "numbers") from None
-
-
 def _by_name(names: Sequence[str], values: Floats) -> dict[str, float]:
     return dict(zip(names, map(float, values)))
 
@@ -347,8 +380,8 @@ def toys(simulator: Distribution, ratio: Ratio, theta: Theta, *, datasets: int |
     """
     counts = {name: check_count("toys", name, value) for name, value in
               given(datasets=datasets, events=events, seed=seed, starts=starts).items()}
-    options = {**counts, **given(levels=None if levels is None else list(levels),
-                                 interest=None if interest is None else list(interest))}
+    options = {**counts, **given(levels=optional(check_numbers, "toys", "levels", levels),
+                                 interest=optional(check_texts, "toys", "interest", interest))}
     found = _core.toys(simulator._simulator(), ratio._core, theta, options, constraints)
     names = ratio.parameters.names
     for name in ("theta", "means", "spreads"):
@@ -370,7 +403,8 @@ def coverage(simulator: Distribution, ratio: Ratio, points: npt.ArrayLike, *, ev
     """
     counts = {name: check_count("coverage", name, value) for name, value in
               given(datasets=datasets, critical_datasets=critical_datasets, seed=seed).items()}
-    options = {**counts, **given(levels=None if levels is None else list(levels))}
+    options = {**counts, **given(levels=optional(check_numbers, "coverage", "levels",
+                                                   levels))}
     found = _core.coverage(simulator._simulator(), ratio._core, points,
                            check_count("coverage", "events", events, 1), options, constraints)
     names = ratio.parameters.names
@@ -395,4 +429,6 @@ def simple_test(simulator: Distribution, ratio: Ratio, x: Events, *, null: Theta
     counts = {name: check_count("simple_test", name, value)
               for name, value in given(datasets=datasets, seed=seed).items()}
     return SimpleTest(**_core.simple_test(simulator._simulator(), ratio._core, _core_of(x), null,
-                                          alternative, {**counts, **given(size=size)}))
+                                          alternative, {**counts, **given(
+                                              size=optional(check_number, "simple_test", "size",
+                                                            size))}))

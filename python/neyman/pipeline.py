@@ -11,7 +11,8 @@ from typing import Any, Union
 import numpy as np
 
 from neyman import _core
-from neyman.core import Parameters, check_count, given
+from neyman._files import as_path
+from neyman.core import Parameters, check_count, check_flag, check_text, given, optional
 from neyman.data import Samples
 from neyman.errors import ArgumentError
 from neyman.inference import Likelihood
@@ -115,7 +116,7 @@ class Model:
 
     def save(self, path: Path) -> None:
         """Writes model.h5, which `neyman.load_model` and `neyman fit` read."""
-        self._core.save(os.fspath(path))
+        self._core.save(as_path("save", path))
 
     def __getstate__(self) -> Any:
         return self._core._dump()
@@ -136,7 +137,7 @@ def _named(data: Any) -> bool:
 
 def load_model(path: Path) -> Model:
     """Reads a model.h5. Nothing in the file is executed."""
-    return Model(_core.Model.load(os.fspath(path)))
+    return Model(_core.Model.load(as_path("load_model", path)))
 
 
 class Result(Record):
@@ -164,7 +165,7 @@ class Result(Record):
         """Writes results.json, report.html, figures/ and model.h5; returns the paths."""
         if not self._run.fitted:
             raise ArgumentError("write: the run stopped before the fit, but must have gone further")
-        return self._run.write(os.fspath(folder), figures)
+        return self._run.write(as_path("write", folder, "folder"), figures)
 
     def __repr__(self) -> str:
         return self._run.summary() if self._run.fitted else f"Result({self._run.name}, not fitted)"
@@ -187,7 +188,8 @@ class Result(Record):
 class Study:
     """A study, read and checked as a whole: from a TOML file, or from a dict of the same shape.
 
-    Problems are told all at once.
+    In a dict the simulator may be a distribution and the classifier one of ours. Problems are told all
+    at once.
 
     >>> import neyman
     >>> neyman.Study({"parameters": {"mu": {"range": [0]}}, "simulator": {"kind": "normall"}})
@@ -199,9 +201,9 @@ class Study:
     def __init__(self, study: Path | Mapping[str, Any], *, folder: Path = ".",
                  seed: int | None = None) -> None:
         if isinstance(study, Mapping):
-            self._core = _core.Study.make(study, os.fspath(folder))
+            self._core = _core.Study.make(study, as_path("Study", folder, "folder"))
         else:
-            self._core = _core.Study.read(os.fspath(study))
+            self._core = _core.Study.read(as_path("Study", study, "study"))
         if seed is not None:
             self._core.reseed(check_count("Study", "seed", seed))
 
@@ -256,10 +258,13 @@ def run(study: Study | Path | Mapping[str, Any], *, out: Path | None = None,
         study = Study(study, seed=seed)
     elif seed is not None:
         study._core.reseed(check_count("run", "seed", seed))
-    options = given(start=start, until=until, fresh=fresh, figures=figures)
+    options = given(start=optional(check_text, "run", "start", start),
+                    until=optional(check_text, "run", "until", until),
+                    fresh=optional(check_flag, "run", "fresh", fresh),
+                    figures=optional(check_flag, "run", "figures", figures))
     if out is None and options:
         raise ArgumentError(f"run: {', '.join(options)} is given, but needs out, a folder")
-    folder = "" if out is None else os.fspath(out)
+    folder = "" if out is None else as_path("run", out, "out")
     if folder:
         os.makedirs(folder, exist_ok=True)
     return Result(_core.run(study._core, folder, options))

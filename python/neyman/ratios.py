@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from neyman import _core
+from neyman._files import read_bytes, write_bytes
 from neyman.calibration import CalibratorLike
 from neyman.calibration import as_core as as_core_calibrator
 from neyman.classifiers import ClassifierLike
 from neyman.classifiers import as_core as as_core_classifier
-from neyman.core import Parameters, Theta, check_count, given
+from neyman.core import (Parameters, Theta, check_count, check_flag, check_list, check_text, given,
+                         optional)
 from neyman.data import Samples
 from neyman.simulators import DesignLike, Distribution, as_design
 
@@ -53,8 +55,7 @@ class Ratio:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a learned ratio to a file, which `neyman.load_ratio` reads."""
-        with open(path, "wb") as file:
-            file.write(self._core._dump())
+        write_bytes("save", path, self._core._dump())
 
     def __getstate__(self) -> Any:
         return self._core._dump()
@@ -107,7 +108,7 @@ class ClassifierRatio(Ratio):
         self._core = _core.two_sample_ratio(
             _core_of(numerator), _core_of(denominator), numerator_weights, denominator_weights,
             as_core_classifier(classifier), as_core_calibrator(calibrator),
-            {**options, **given(normalise=normalise)})
+            {**options, **_flags("Ratio", normalise=normalise)})
 
     def log_ratios(self, x: Events, numerator: Theta = None, denominator: Theta = None) -> Floats:
         """log r(x) of each row of x: numerator over denominator as they were given."""
@@ -137,7 +138,7 @@ class DecomposedRatio(Ratio):
         self._core = _core.decomposed_ratio(
             simulator._simulator(), reference, check_count("DecomposedRatio", "samples", samples, 1),
             as_core_classifier(classifier), as_core_calibrator(calibrator),
-            {**options, **given(normalise=normalise)})
+            {**options, **_flags("Ratio", normalise=normalise)})
 
 
 class ParameterizedRatio(Ratio):
@@ -162,8 +163,9 @@ class ParameterizedRatio(Ratio):
                  seed: int | None = None) -> None:
         options = _options("ParameterizedRatio", samples=samples, folds=folds, seed=seed,
                            calibration_events=calibration_events)
-        options.update(given(fresh=fresh, across=across,
-                             nodes=None if nodes is None else list(nodes)))
+        options.update(_flags("ParameterizedRatio", fresh=fresh))
+        options.update(given(across=optional(check_text, "ParameterizedRatio", "across", across),
+                             nodes=optional(_counts, "ParameterizedRatio", "nodes", nodes)))
         self._core = _core.parameterized_ratio(
             simulator._simulator(), as_design(design, simulator.parameters)._core,
             as_core_classifier(classifier), reference, as_core_calibrator(calibrator), options)
@@ -205,14 +207,22 @@ def _options(function: str, **counts: int | None) -> dict[str, Any]:
     return {name: check_count(function, name, value) for name, value in given(**counts).items()}
 
 
+def _flags(function: str, **flags: bool | None) -> dict[str, Any]:
+    return {name: check_flag(function, name, value) for name, value in given(**flags).items()}
+
+
+def _counts(function: str, name: str, value: Any) -> list[int]:
+    return [check_count(function, f"{name}[{i}]", entry)
+            for i, entry in enumerate(check_list(function, name, value))]
+
+
 def _core_of(events: Events) -> Any:
     return events._core if isinstance(events, Samples) else events
 
 
 def load_ratio(path: str | os.PathLike[str]) -> Ratio:
     """Reads what `Ratio.save` wrote. Nothing in the file is executed."""
-    with open(path, "rb") as file:
-        return _of_core(_core.Ratio._load(file.read()))
+    return _of_core(_core.Ratio._load(read_bytes("load_ratio", path)))
 
 
 def _of_core(core: _core.Ratio) -> Ratio:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
@@ -9,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neyman import _core
-from neyman.core import Parameters, ParametersLike, Theta, as_parameters, check_count, given
+from neyman.core import (Parameters, ParametersLike, Theta, as_parameters, check_count, check_list,
+                         check_text, check_texts, shown)
 from neyman.data import Samples
 from neyman.errors import ArgumentError
 
@@ -59,7 +61,7 @@ class Distribution:
             raise TypeError(f"{type(self).__name__} takes at most {len(self._names)} positional "
                             f"arguments ({len(arguments)} given)")
         self._given = {"kind": self._kind, **dict(zip(self._names, arguments)), **settings}
-        self._folder = folder
+        self._folder = check_text(type(self).__name__, "folder", folder)
         self._made: _core.Simulator | None = None
         self._parameters: Parameters | None = None
         if parameters is not None:
@@ -123,11 +125,12 @@ class Distribution:
 
     def cdf(self, x: npt.ArrayLike, theta: Theta = None) -> Floats:
         """P(X ≤ x), of distributions in one dimension."""
-        return self._simulator().cdf(np.atleast_1d(x), theta)
+        return self._simulator().cdf([x] if isinstance(x, (int, float)) else x, theta)
 
     def quantile(self, probability: npt.ArrayLike, theta: Theta = None) -> Floats:
         """The smallest x with cdf(x) ≥ probability, of distributions in one dimension."""
-        return self._simulator().quantile(np.atleast_1d(probability), theta)
+        return self._simulator().quantile(
+            [probability] if isinstance(probability, (int, float)) else probability, theta)
 
     def fit(self, x: npt.ArrayLike, *, weights: npt.ArrayLike | None = None, start: Theta = None,
             fixed: Sequence[str] = ()) -> DistributionFit:
@@ -140,11 +143,15 @@ class Distribution:
         {'mu': 1.0, 'sigma': 1.0}
         """
         names = self.parameters.names
-        found = self._simulator().fit(x, weights, start, list(fixed))
+        found = self._simulator().fit(x, weights, start, check_texts("fit", "fixed", fixed))
         return DistributionFit(
             dict(zip(names, map(float, found["point"]))), found["log_likelihood"],
             found["converged"], found["evaluations"],
             [name for name, at_limit in zip(names, found["at_limit"]) if at_limit])
+
+    def _showing(self, events: int) -> Any:
+        """While so many events are simulated: those that take long show how far they are."""
+        return contextlib.nullcontext()
 
     def to_dict(self) -> dict[str, Any]:
         """As in a study file."""
@@ -165,7 +172,7 @@ def _has_formula(value: Any) -> bool:
         value = value._given
     if isinstance(value, Mapping):
         return any(_has_formula(entry) for key, entry in value.items()
-                   if key not in ("kind", "name", "names"))
+                   if key not in ("kind", "name", "names", "fingerprint"))
     if isinstance(value, (list, tuple)):
         return any(_has_formula(entry) for entry in value)
     return isinstance(value, str)
@@ -191,7 +198,10 @@ def distribution(kind: str | Mapping[str, Any], *, parameters: ParametersLike = 
     >>> neyman.distribution({"kind": "exponential", "rate": 2}).quantile(0.5)   # log 2 / λ
     array([0.34657359])
     """
-    table = dict(kind) if isinstance(kind, Mapping) else {"kind": kind}
+    table = dict(kind) if isinstance(kind, Mapping) else {
+        "kind": check_text("distribution", "kind", kind)}
+    for key in table:
+        check_text("distribution", "a key of kind", key)
     return _make({**table, **settings}, parameters, folder)
 
 
@@ -266,8 +276,12 @@ class Mixture(Distribution):
     def __init__(self, components: Sequence[Distribution | Mapping[str, Any]] = (),
                  weights: Sequence[Expression] = (), *, names: Sequence[str] | None = None,
                  parameters: ParametersLike = None, folder: str = ".") -> None:
-        parts = [dict(part._settings() if isinstance(part, Distribution) else part)
-                 for part in components]
+        parts = []
+        for i, part in enumerate(check_list("Mixture", "components", components)):
+            if not isinstance(part, (Distribution, Mapping)):
+                raise ArgumentError(f"Mixture: components[{i}] is {shown(part)}, but must be a "
+                                    "distribution")
+            parts.append(dict(part._settings() if isinstance(part, Distribution) else part))
         if names is not None:
             if len(names) != len(parts):
                 raise ArgumentError(f"Mixture: names has {len(names)} values, but must have "
@@ -275,7 +289,7 @@ class Mixture(Distribution):
             for part, name in zip(parts, names):
                 part["name"] = name
         super().__init__(parameters=parameters, folder=folder, components=parts,
-                         weights=list(weights))
+                         weights=check_list("Mixture", "weights", weights))
 
 
 class Join(Distribution):
@@ -347,7 +361,7 @@ class Design:
                  folder: str = ".") -> None:
         self.parameters = as_parameters(parameters)
         self._given = design
-        self._folder = folder
+        self._folder = check_text("Design", "folder", folder)
         self._core = _core.Design(design, self.parameters._core, folder)
 
     @property
@@ -386,7 +400,10 @@ def simulate(simulator: Distribution, n: int, *, design: DesignLike = "uniform",
     >>> neyman.simulate(p, 1000, design="sobol")
     Samples(1000 events, features: x, parameters: mu)
     """
+    if not isinstance(simulator, Distribution):
+        raise ArgumentError(f"simulate: simulator is {shown(simulator)}, but must be a distribution")
     where = as_design(design, simulator.parameters)
-    return Samples._of(_core.simulate(simulator._simulator(), where._core,
-                                      check_count("simulate", "n", n),
-                                      check_count("simulate", "seed", seed), purpose))
+    count, start = check_count("simulate", "n", n), check_count("simulate", "seed", seed)
+    with simulator._showing(count):
+        return Samples._of(_core.simulate(simulator._simulator(), where._core, count, start,
+                                          check_text("simulate", "purpose", purpose)))

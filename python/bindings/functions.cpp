@@ -1,0 +1,194 @@
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "arrays.hpp"
+#include "neyman/classifiers/classifier.hpp"
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/progress.hpp"
+#include "simulators.hpp"
+#include "work.hpp"
+
+namespace neyman::python {
+
+namespace {
+
+/// A Python object that may be let go of by any thread.
+class Held {
+ public:
+  explicit Held(py::object object) : object_(std::move(object)) {}
+  ~Held() {
+    if (Py_IsInitialized() == 0) {
+      object_.release();  // the interpreter is gone, and with it the object
+      return;
+    }
+    const py::gil_scoped_acquire acquire;
+    object_ = py::object();
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  const py::object& operator*() const { return object_; }
+  const py::object* operator->() const { return &object_; }
+
+ private:
+  py::object object_;
+};
+
+/// Rows that Python may keep.
+py::array to_python(MatrixView view) { return to_array(copy_of(view)); }
+
+void copy_into(const py::handle& found, Matrix& out) {
+  const auto table = as_table(found, "simulate", "what it returns");
+  for (std::size_t i = 0; i < out.rows(); ++i)
+    std::copy_n(table.view.row(i).data(), out.cols(), out.row(i).data());
+}
+
+/// A simulator that is a Python function. `caller` is a neyman.functions.Caller, which calls it,
+/// here or in another process, checks what it returns, and keeps it in a folder where it is told
+/// to.
+class FunctionSimulator final : public Distribution {
+ public:
+  struct Config {
+    std::size_t dimension = 0;
+    std::vector<std::string> features = {};
+    Runs runs = {};
+    bool elsewhere = false;  ///< in other processes
+  };
+
+  FunctionSimulator(py::object caller, Config config)
+      : caller_(std::move(caller)), config_(std::move(config)) {}
+
+  std::string kind() const override { return "python"; }
+  std::size_t dimension() const override { return config_.dimension; }
+  std::vector<std::string> feature_names() const override { return config_.features; }
+  Runs runs() const override { return config_.runs; }
+
+  void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override {
+    if (out.rows() == 0) return;
+    MatrixView one(point.data(), 1, point.size());
+    call(one, out.rows(), random.bits(), out);
+  }
+  void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override {
+    if (out.rows() == 0) return;
+    call(points, 0, random.bits(), out);
+  }
+
+ private:
+  /// `events`: how many at the one θ; 0: one for each row of θ.
+  void call(MatrixView points, std::size_t events, std::uint64_t seed, Matrix& out) const {
+    if (config_.elsewhere) return call_elsewhere(points, events, seed, out);
+    in_python([&] { copy_into((*caller_)(to_python(points), events, seed), out); });
+  }
+
+  /// The thread that asked waits, not Python.
+  void call_elsewhere(MatrixView points, std::size_t events, std::uint64_t seed,
+                      Matrix& out) const {
+    struct Waiting {
+      std::mutex mutex;
+      std::condition_variable changed;
+      bool done = false;
+    };
+    const auto waiting = std::make_shared<Waiting>();
+    std::unique_ptr<Held> future;
+    in_python([&] {
+      future = std::make_unique<Held>(caller_->attr("submit")(to_python(points), events, seed));
+      (*future)->attr("add_done_callback")(py::cpp_function([waiting](const py::object&) {
+        const std::lock_guard lock(waiting->mutex);
+        waiting->done = true;
+        waiting->changed.notify_all();
+      }));
+    });
+    {
+      std::unique_lock lock(waiting->mutex);
+      while (!waiting->done) {
+        waiting->changed.wait_for(lock, std::chrono::milliseconds(50));
+        if (stop_requested()) break;
+      }
+    }
+    check_stop();
+    in_python([&] { copy_into(caller_->attr("finish")(**future), out); });
+  }
+
+  Held caller_;
+  Config config_;
+  CalledFromCore counted_;
+};
+
+/// A classifier that is written in Python. `adapter` is a neyman.functions.Adapter.
+class FunctionClassifier final : public Classifier {
+ public:
+  explicit FunctionClassifier(py::object adapter) : adapter_(std::move(adapter)) {}
+
+  std::string kind() const override { return "python"; }
+  std::unique_ptr<Classifier> fresh() const override {
+    std::unique_ptr<Classifier> out;
+    in_python([&] { out = std::make_unique<FunctionClassifier>(adapter_->attr("fresh")()); });
+    return out;
+  }
+  void fit(const TrainingSet& data) override {
+    auto weights = neyman::detail::balanced_weights("python.fit", data);
+    in_python([&] {
+      py::array_t<std::int64_t> labels(static_cast<py::ssize_t>(data.size()));
+      std::copy(data.denominator.begin(), data.denominator.end(), labels.mutable_data());
+      adapter_->attr("fit")(to_python(data.x), labels, to_array(std::move(weights)), data.seed);
+    });
+    features_ = data.x.cols();
+  }
+  bool fitted() const override { return features_ > 0; }
+  std::size_t features() const override { return features_; }
+  Logits logits(MatrixView x) const override {
+    neyman::detail::check_input("python.logits", *this, x);
+    std::vector<double> out;
+    in_python([&] {
+      out = as_vector(adapter_->attr("logits")(to_python(x)), "python.logits", "the scores").copy();
+    });
+    check_same_size("python.logits", "the scores", out.size(), x.rows(), "one for each row");
+    check_finite("python.logits", "the scores", out);
+    return Logits(std::move(out));
+  }
+  void save(Archive&) const override { refuse("saved"); }
+  void load(const Archive&) override { refuse("loaded"); }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& what) {
+    throw ArgumentError("classifier: it is written in Python, but must be one of neyman's to be " +
+                        what + " in a file");
+  }
+
+  Held adapter_;
+  std::size_t features_ = 0;
+  CalledFromCore counted_;
+};
+
+Simulator make_simulator(py::object caller, const ParameterSpace& parameters, std::size_t dimension,
+                         const std::vector<std::string>& features, std::size_t events_per_run,
+                         std::size_t workers) {
+  FunctionSimulator::Config config;
+  config.dimension = dimension;
+  config.features = features;
+  // One request of many θ is cut into parts for all workers; one of a single θ goes to one of them.
+  config.runs = {
+      .events = events_per_run, .at_once = events_per_run > 1 ? workers : 0, .tolerate = 0.0};
+  config.elsewhere = workers > 0;
+  return {std::make_shared<const FunctionSimulator>(std::move(caller), config), parameters};
+}
+
+}  // namespace
+
+void bind_functions(py::module_& module) {
+  py::class_<Progress>(module, "Progress")
+      .def(py::init<std::string, std::size_t>())
+      .def("advance", &Progress::advance);
+  module.def("function_simulator", &make_simulator);
+  module.def("function_classifier", [](py::object adapter) -> std::shared_ptr<Classifier> {
+    return std::make_shared<FunctionClassifier>(std::move(adapter));
+  });
+}
+
+}  // namespace neyman::python

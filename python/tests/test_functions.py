@@ -1,0 +1,391 @@
+"""Simulators and classifiers that are written in Python."""
+
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import traceback
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import neyman
+
+RANGES = {"mu": (-1, 1), "sigma": (0.5, 2)}
+
+
+def simulate(theta, n, rng):
+    """Works for one θ and for one θ a row."""
+    return rng.normal(theta[..., 0], theta[..., 1], n)
+
+
+def two_features(theta, n, rng):
+    return rng.normal(theta, 1.0, (n, 2))
+
+
+# ---- simulators
+
+
+def test_a_function_is_a_distribution():
+    simulator = neyman.PythonSimulator(simulate, RANGES)
+    assert simulator.dimension == 1 and not simulator.has_density and simulator.kind == "python"
+    x = simulator.sample(10000, {"mu": 0.5, "sigma": 2}, seed=1)
+    # Five standard deviations.
+    assert abs(x.mean() - 0.5) < 0.1 and abs(x.std() - 2) < 0.1
+    np.testing.assert_array_equal(x, simulator.sample(10000, [0.5, 2], seed=1))
+    assert not np.array_equal(x, simulator.sample(10000, [0.5, 2], seed=2))
+    assert neyman.PythonSimulator(two_features, RANGES).sample(3, [0, 1]).shape == (3, 2)
+    with pytest.raises(neyman.ArgumentError, match="density"):
+        simulator.log_density([0.0], [0, 1])
+
+
+@pytest.mark.parametrize("per_row", [False, True])
+def test_events_have_their_theta(per_row):
+    simulator = neyman.PythonSimulator(lambda theta, n, rng: np.broadcast_to(
+        theta[..., :1] * np.ones((n, 1)), (n, 1)), RANGES, per_row=per_row)
+    events = neyman.simulate(simulator, 3000, design="sobol", seed=1)
+    np.testing.assert_array_equal(events.x[:, 0], events.theta[:, 0])
+
+
+def test_calls_are_few_where_the_function_takes_rows():
+    calls = []
+
+    def counted(theta, n, rng):
+        calls.append(np.shape(theta))
+        return simulate(theta, n, rng)
+
+    simulator = neyman.PythonSimulator(counted, RANGES, per_row=True)
+    del calls[:]
+    neyman.simulate(simulator, 5000)
+    assert sum(shape[0] for shape in calls) == 5000 and len(calls) < 10
+    simulator = neyman.PythonSimulator(counted, RANGES, events_per_run=50)
+    del calls[:]
+    events = neyman.simulate(simulator, 1000)
+    assert len(calls) == 20 and len(np.unique(events.theta, axis=0)) == 20
+
+
+def test_calls_come_from_the_thread_that_asked():
+    seen = set()
+
+    def notice(theta, n, rng):
+        seen.add(threading.current_thread())
+        return simulate(theta, n, rng)
+
+    simulator = neyman.PythonSimulator(notice, RANGES)
+    neyman.simulate(simulator, 1000)
+    simulator.sample(10000, [0, 1])
+    assert seen == {threading.current_thread()}
+
+
+@pytest.mark.parametrize("events_per_run", [1, 20])
+def test_workers_give_the_same_events(events_per_run):
+    here = neyman.PythonSimulator(simulate, RANGES, events_per_run=events_per_run)
+    there = neyman.PythonSimulator(simulate, RANGES, events_per_run=events_per_run, workers=3)
+    try:
+        assert neyman.simulate(here, 1000, seed=4) == neyman.simulate(there, 1000, seed=4)
+    finally:
+        there.close()
+
+
+def test_workers_are_other_processes():
+    def process(theta, n, rng):
+        return np.full(n, float(os.getpid()))
+
+    simulator = neyman.PythonSimulator(process, RANGES, workers=2)
+    try:
+        found = set(neyman.simulate(simulator, 400).x[:, 0])
+        assert os.getpid() not in found and len(found) <= 2
+    finally:
+        simulator.close()
+
+
+class Broken(Exception):
+    pass
+
+
+def breaks(theta, n, rng):
+    if theta[0] > 0.5:
+        raise Broken("the detector is off")
+    return simulate(theta, n, rng)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_exceptions_come_back_with_their_traceback(workers):
+    simulator = neyman.PythonSimulator(breaks, RANGES, workers=workers)
+    with pytest.raises(Broken, match="the detector is off") as caught:
+        neyman.simulate(simulator, 1000)
+    text = "".join(traceback.format_exception(caught.type, caught.value, caught.tb))
+    assert "in breaks" in text and "raise Broken" in text
+    if sys.version_info >= (3, 11) and not workers:
+        assert "at theta = [" in text
+    # And it goes on working.
+    assert simulator.sample(5, [0, 1]).shape == (5, 1)
+    simulator.close()
+
+
+def test_a_worker_that_dies_is_told():
+    def dies(theta, n, rng):
+        if n > 2:
+            os._exit(3)
+        return simulate(theta, n, rng)
+
+    simulator = neyman.PythonSimulator(dies, RANGES, workers=2)
+    with pytest.raises(RuntimeError, match="process"):
+        simulator.sample(5, [0, 1])
+
+
+@pytest.mark.parametrize("function, words", [
+    (lambda theta, n, rng: np.zeros((n + 1, 1)), r"shape \(3, 1\), but must have \(2, features\)"),
+    (lambda theta, n, rng: np.zeros((n, 1, 1)), r"shape \(2, 1, 1\)"),
+    (lambda theta, n, rng: 1.0, r"shape \(\)"),
+    (lambda theta, n, rng: "text", "must be an array of numbers"),
+    (lambda theta, n, rng: None, "shape|numbers|finite"),
+    (lambda theta, n, rng: np.full(n, np.nan), "nan in row 0, column 0"),
+    (lambda theta, n, rng: np.zeros((n, 0)), "no features"),
+    ("not a function", "must be callable"),
+])
+def test_what_a_simulator_may_not_return(function, words):
+    with pytest.raises(neyman.ArgumentError, match=words):
+        neyman.PythonSimulator(function, RANGES)
+
+
+def test_shapes_are_checked_at_every_call():
+    def changes(theta, n, rng):
+        return np.zeros((n, 1 if n <= 2 else 2))
+
+    with pytest.raises(neyman.ArgumentError, match=r"changes: .*shape \(5, 2\).*\(5, 1\)"):
+        neyman.PythonSimulator(changes, RANGES).sample(5, [0, 1])
+    with pytest.raises(neyman.ArgumentError, match="features has 2 values"):
+        neyman.PythonSimulator(simulate, RANGES, features=["a", "b"])
+
+
+def test_names_come_from_data_frames():
+    pandas = pytest.importorskip("pandas")
+
+    def frame(theta, n, rng):
+        return pandas.DataFrame({"mass": rng.normal(theta[0], 1, n), "charge": np.ones(n)})
+
+    simulator = neyman.PythonSimulator(frame, RANGES)
+    assert simulator.feature_names == ["mass", "charge"]
+    assert neyman.simulate(simulator, 10).feature_names == ["mass", "charge"]
+
+
+def test_copies():
+    simulator = neyman.PythonSimulator(simulate, RANGES)
+    for same in (copy.deepcopy(simulator), pickle.loads(pickle.dumps(simulator))):
+        np.testing.assert_array_equal(same.sample(5, [0, 1]), simulator.sample(5, [0, 1]))
+
+
+def test_what_was_simulated_is_kept(tmp_path):
+    calls = []
+
+    def counted(theta, n, rng):
+        calls.append(n)
+        return simulate(theta, n, rng)
+
+    first = neyman.PythonSimulator(counted, RANGES)
+    first.keep_in(tmp_path / "cache")
+    wanted = neyman.simulate(first, 500, seed=1)
+    again = neyman.PythonSimulator(counted, RANGES)
+    again.keep_in(tmp_path / "cache")
+    del calls[:]
+    assert neyman.simulate(again, 500, seed=1) == wanted and calls == []
+    for path in (tmp_path / "cache").iterdir():
+        path.write_bytes(path.read_bytes()[:50])  # damaged: simulated again
+    assert neyman.simulate(again, 500, seed=1) == wanted and calls
+    other = neyman.PythonSimulator(counted, RANGES, version="2")
+    other.keep_in(tmp_path / "cache")
+    del calls[:]
+    neyman.simulate(other, 500, seed=1)
+    assert calls
+
+
+SLOW = textwrap.dedent("""
+    import os, signal, sys, threading, time
+    import numpy as np
+    import neyman
+
+    def simulate(theta, n, rng):
+        time.sleep(0.001)
+        return rng.normal(theta[0], 1.0, n)
+
+    simulator = neyman.PythonSimulator(simulate, {"mu": (-1, 1)}, workers=4)
+    simulator.keep_in(sys.argv[1])
+    states = []
+
+    def note(state):
+        states.append(state)
+        if len(sys.argv) > 2 and state.done >= 3000:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    neyman.set_progress(note)
+    try:
+        events = neyman.simulate(simulator, 10000, seed=1)
+        print("done", states[-1].done, float(events.x.sum()))
+    except KeyboardInterrupt:
+        print("interrupted at", states[-1].done)
+    simulator.close()
+""")
+
+
+def test_a_slow_simulator_with_workers_is_interrupted_and_resumed(tmp_path):
+    """Ten thousand calls of a millisecond each, in four processes."""
+    def run(*arguments):
+        done = subprocess.run([sys.executable, "-c", SLOW, *arguments], capture_output=True,
+                              text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    cache = str(tmp_path / "cache")
+    stopped = run(cache, "stop")
+    assert stopped.startswith("interrupted at")
+    assert 3000 <= int(stopped.split()[-1]) < 10000
+    kept = len(os.listdir(cache))
+    assert 20 <= kept < 100  # blocks of a hundred calls
+    resumed = run(cache)
+    assert resumed.startswith("done 10000")
+    assert run(str(tmp_path / "another")) == resumed  # the same events as without an interrupt
+
+
+def test_an_interrupt_within_the_function():
+    program = textwrap.dedent("""
+        import os, signal, threading, time
+        import numpy as np
+        import neyman
+
+        def simulate(theta, n, rng):
+            if n > 2:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(30)
+            return np.zeros(n)
+
+        simulator = neyman.PythonSimulator(simulate, {"mu": (-1, 1)})
+        try:
+            simulator.sample(5, 0)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=60)
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_parts_and_studies_say_that_they_take_none():
+    mine = neyman.PythonSimulator(simulate, RANGES)
+    for wrong in (lambda: neyman.Mixture([mine, neyman.Normal(5, 1)], ["0.5"]),
+                  lambda: neyman.Study({"simulator": mine})):
+        with pytest.raises(neyman.ArgumentError, match="is a Python function"):
+            wrong()
+
+
+# ---- classifiers
+
+
+def samples():
+    return neyman.Normal(0, 1).sample(3000, seed=1), neyman.Normal(1, 1).sample(3000, seed=2)
+
+
+X = np.linspace(-1, 2, 7)
+
+
+def train(model, x, y, weights, seed):
+    model.slope = np.average(x[y == 1, 0], weights=weights[y == 1]) - np.average(
+        x[y == 0, 0], weights=weights[y == 0])
+
+
+class Scorer:
+    slope = 0.0
+
+    def __call__(self, x):
+        return self.slope * x[:, 0]
+
+
+@pytest.mark.parametrize("classifier", [
+    LogisticRegression(), GaussianNB(), RandomForestClassifier(50, min_samples_leaf=50),
+    make_pipeline(StandardScaler(), LogisticRegression()), KNeighborsClassifier(100),
+    lambda x: np.arctan(x[:, 0]), lambda x: x, neyman.PythonClassifier(Scorer(), train=train),
+], ids=lambda c: type(c).__name__)
+def test_any_classifier_gives_a_ratio(classifier):
+    ratio = neyman.ClassifierRatio(*samples(), classifier=classifier, folds=2, replicas=2, seed=1)
+    # 3000 events a side; forests and neighbours are rougher than the others.
+    assert np.abs(ratio.log_ratios(X) - (0.5 - X)).mean() < 0.2
+
+
+def test_sides_of_different_sizes():
+    x0, x1 = samples()
+    for classifier in (LogisticRegression(), KNeighborsClassifier(50)):
+        one = neyman.PythonClassifier(classifier).fit(
+            np.concatenate([x0, x1[:300]]), np.repeat([0, 1], [3000, 300]))
+        # log(3000/300) = 2.3 without a correction
+        assert abs(one.decision_function([[0.5]])[0]) < 0.7
+
+
+def test_weights_where_none_are_taken():
+    x0, x1 = samples()
+    with pytest.raises(neyman.ArgumentError, match="KNeighborsClassifier takes none"):
+        neyman.ClassifierRatio(x0, x1, classifier=KNeighborsClassifier(), folds=2,
+                               numerator_weights=np.arange(3000) + 1.0)
+
+
+def test_probabilities_of_zero_and_one_stay_finite():
+    x0, x1 = samples()
+    sure = neyman.PythonClassifier(RandomForestClassifier(5)).fit(
+        np.concatenate([x0, x1]), np.repeat([0, 1], 3000))
+    z = sure.decision_function(np.array([[-9.0], [9.0]]))
+    assert np.all(np.isfinite(z)) and np.all(np.abs(z) < 15)
+
+
+def test_parameterized_with_any_classifier():
+    p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
+
+    class Products(LogisticRegression):
+        """x, θ and their product: enough for a normal."""
+
+        def _rows(self, x):
+            return np.column_stack([x, x[:, 0] * x[:, 1], x[:, 1] ** 2])
+
+        def fit(self, x, y, sample_weight=None):
+            return super().fit(self._rows(x), y, sample_weight)
+
+        def decision_function(self, x):
+            return super().decision_function(self._rows(x))
+
+    ratio = neyman.ParameterizedRatio(p, classifier=Products(), reference=0, samples=10000, seed=1)
+    assert np.abs(ratio.log_ratios(X, 0.8, 0) - (0.8 * X - 0.32)).max() < 0.3
+    best = neyman.Likelihood(ratio, p.sample(500, 0.3, seed=3)).fit()
+    assert abs(best.theta["mu"] - 0.3) < 5 * 0.045
+
+
+def test_exceptions_of_classifiers_come_back():
+    def fails(x):
+        raise Broken("no score today")
+
+    with pytest.raises(Broken, match="no score today"):
+        neyman.ClassifierRatio(*samples(), classifier=fails, folds=2)
+
+
+@pytest.mark.parametrize("classifier, words", [
+    (lambda x: x[:-1, 0], "scores"), (lambda x: "text", "scores|float"),
+    (lambda x: np.full(len(x), np.nan), "finite"), (3, "PythonClassifier"),
+])
+def test_classifiers_that_do_not_fit(classifier, words):
+    with pytest.raises(ValueError, match=words):
+        neyman.ClassifierRatio(*samples(), classifier=classifier, folds=2)
+
+
+def test_what_is_python_is_not_saved(tmp_path):
+    ratio = neyman.ClassifierRatio(*samples(), classifier=LogisticRegression(), folds=2)
+    with pytest.raises(neyman.ArgumentError, match="written in Python"):
+        ratio.save(tmp_path / "ratio.h5")
+    with pytest.raises(neyman.ArgumentError, match="written in Python"):
+        pickle.dumps(ratio)
