@@ -9,6 +9,9 @@ intervals and tests.
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import ModuleType
+
 # The errors first: the compiled part raises them.
 from neyman.errors import ArgumentError, Error, FileError, SimulatorError, StudyError
 
@@ -32,6 +35,15 @@ from neyman.simulators import (Design, Distribution, DistributionFit, Exponentia
                                Uniform, distribution, distribution_kinds, simulate)
 
 __version__: str = _core.version()
+
+
+def __getattr__(name: str) -> ModuleType:
+    """`neyman.plot` without an import of its own; it costs nothing until it is used."""
+    if name == "plot":
+        return import_module("neyman.plot")
+    raise AttributeError(f"module 'neyman' has no attribute '{name}'")
+
+
 
 __all__ = [
     "ArgumentError", "BoostedTrees", "Calibrator", "Classifier", "ClassifierRatio", "CompositeTest",
