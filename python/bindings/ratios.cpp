@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "neyman/core/check.hpp"
+#include "neyman/core/parameters_archive.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/ratios/classifier_across.hpp"
@@ -175,14 +176,7 @@ py::array log_ratios(const AnyRatio& self, py::handle x, py::handle numerator,
 void save(const AnyRatio& self, Archive& archive) {
   archive.set("kind", self.ratio->kind());
   archive.set("feature_names", self.feature_names);
-  archive.set("parameters", self.parameters.names());
-  Matrix ranges(self.parameters.size(), 3);
-  for (std::size_t p = 0; p < self.parameters.size(); ++p) {
-    ranges(p, 0) = self.parameters[p].low;
-    ranges(p, 1) = self.parameters[p].high;
-    ranges(p, 2) = self.parameters[p].nuisance ? 1.0 : 0.0;
-  }
-  archive.set("ranges", ranges);
+  save_parameters(self.parameters, archive);
   auto& content = archive.child("ratio");
   if (const auto* two = dynamic_cast<const ClassifierRatio*>(self.ratio.get())) {
     archive.set("kind", "two-samples");
@@ -198,14 +192,7 @@ void save(const AnyRatio& self, Archive& archive) {
 
 AnyRatio loaded(const Archive& archive) {
   const auto& kind = archive.text("kind");
-  const auto& names = archive.get<std::vector<std::string>>("parameters");
-  const auto& ranges = archive.get<Matrix>("ranges");
-  if (ranges.rows() != names.size() || (!names.empty() && ranges.cols() != 3))
-    throw FileError("ranges do not belong to the parameters");
-  std::vector<Parameter> parameters;
-  for (std::size_t p = 0; p < names.size(); ++p)
-    parameters.push_back({names[p], ranges(p, 0), ranges(p, 1), {}, ranges(p, 2) != 0.0});
-  AnyRatio out{nullptr, ParameterSpace(std::move(parameters)),
+  AnyRatio out{nullptr, load_parameters(archive),
                archive.get<std::vector<std::string>>("feature_names")};
   const auto& content = archive.child("ratio");
   if (kind == "two-samples")

@@ -90,6 +90,12 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
   file.commit();
 }
 
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw FileError(path + ": the folder cannot be made: " + error.message());
+}
+
 std::string read_file(const std::string& path) {
   InputFile file(path);
   std::string bytes;

@@ -12,6 +12,7 @@
 #include "neyman/core/progress.hpp"
 #include "neyman/core/version.hpp"
 #include "neyman/data/archive_file.hpp"
+#include "neyman/data/atomic_file.hpp"
 #include "neyman/data/checksum.hpp"
 #include "neyman/reports/results_archive.hpp"
 #include "pipeline/stages.hpp"
@@ -34,14 +35,6 @@ std::size_t position(const std::string& stage) {
 }
 
 fs::path kept_in(const std::string& folder) { return fs::path(folder) / "stages"; }
-
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    throw FileError(
-        fmt::format("{}: the folder cannot be made: {}", folder.string(), error.message()));
-}
 
 /// The checksum of the file that this code is in: builds of one version may differ. Empty where
 /// the system does not show it.
@@ -197,7 +190,7 @@ void Chain::work(const std::function<void(Results&)>& make,
     Archive archive;
     save_results(so_far, archive.child("results"));
     save(archive.child("value"));
-    make_folder(kept_in(options_.folder));
+    make_folder(kept_in(options_.folder).string());
     constexpr int compression = 0;  // simulated numbers hardly become smaller
     write_archive(artifact_->path, archive, schema, version, compression);
   }

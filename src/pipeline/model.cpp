@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "neyman/core/error.hpp"
+#include "neyman/core/parameters_archive.hpp"
 #include "neyman/data/archive_file.hpp"
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
@@ -51,16 +52,10 @@ Model from_archive(const Archive& archive) {
   model.component_names = archive.get<std::vector<std::string>>("component_names");
   model.levels = archive.numbers("levels");
   model.scan_points = static_cast<std::size_t>(archive.integer("scan_points"));
-  const auto& names = archive.get<std::vector<std::string>>("parameters");
-  const auto& ranges = archive.get<Matrix>("ranges");
-  std::vector<Parameter> parameters;
-  for (std::size_t p = 0; p < names.size(); ++p) {
-    parameters.push_back({names[p], ranges(p, 0), ranges(p, 1), {}});
-    if (ranges.cols() > 2) parameters.back().nuisance = ranges(p, 2) != 0.0;
-  }
-  model.parameters = ParameterSpace(std::move(parameters));
+  model.parameters = load_parameters(archive);
   if (archive.has("constraints"))
-    model.constraints = read_constraints(archive.get<Matrix>("constraints"), names.size());
+    model.constraints =
+        read_constraints(archive.get<Matrix>("constraints"), model.parameters.size());
   const Archive& ratio = archive.child("ratio");
   // Models without a kind are from before there were others.
   const std::string kind = archive.has("ratio_kind") ? archive.text("ratio_kind") : "decomposed";
@@ -87,14 +82,7 @@ void save_model(const Model& model, const std::string& path) {
   archive.set("component_names", model.component_names);
   archive.set("levels", model.levels);
   archive.set("scan_points", model.scan_points);
-  archive.set("parameters", model.parameters.names());
-  Matrix ranges(model.parameters.size(), 3);
-  for (std::size_t p = 0; p < model.parameters.size(); ++p) {
-    ranges(p, 0) = model.parameters[p].low;
-    ranges(p, 1) = model.parameters[p].high;
-    ranges(p, 2) = model.parameters[p].nuisance ? 1.0 : 0.0;
-  }
-  archive.set("ranges", ranges);
+  save_parameters(model.parameters, archive);
   if (!model.constraints.empty()) archive.set("constraints", write_constraints(model.constraints));
   archive.set("ratio_kind", model.ratio ? model.ratio->kind() : model.parameterized->kind());
   if (model.ratio)

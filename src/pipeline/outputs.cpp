@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <system_error>
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/progress.hpp"
@@ -19,14 +18,6 @@ namespace neyman {
 namespace {
 
 namespace fs = std::filesystem;
-
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    throw FileError(
-        fmt::format("{}: the folder cannot be made: {}", folder.string(), error.message()));
-}
 
 /// Draws what can be drawn. The results are worth more than their pictures: what goes wrong
 /// here is a warning.

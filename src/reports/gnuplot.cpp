@@ -129,10 +129,7 @@ std::string describe_panel(const Panel& panel) {
 DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig& config) {
   check_figure(figure);
   const std::string stem = file_stem(figure.name);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    throw FileError(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+  make_folder(folder.string());
 
   DrawnFigure drawn;
   drawn.name = stem;
@@ -162,8 +159,9 @@ DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig&
     arguments.push_back((panels / "panels.gp").string());
   }
   // Files of an earlier run must not pass for this one's.
-  fs::remove(drawn.svg, error);
-  fs::remove(drawn.pdf, error);
+  std::error_code ignored;
+  fs::remove(drawn.svg, ignored);
+  fs::remove(drawn.pdf, ignored);
   const Outcome outcome = run(arguments, temporary.path());
   const fs::path svg_file = temporary.path() / drawn.svg.filename();
   const fs::path pdf_file = temporary.path() / drawn.pdf.filename();

@@ -114,10 +114,7 @@ void RunCache::keep(const std::string& key, const CachedRun& run) const {
   std::string content(magic);
   put(content, hash(body));
   content += body;
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error)
-    throw FileError(fmt::format("{}: the folder cannot be made: {}", folder_, error.message()));
+  make_folder(folder_);
   write_file_atomically(file_of(key), content);
 }
 

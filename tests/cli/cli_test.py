@@ -8,7 +8,6 @@ The last writes what `neyman check` says about broken/*.toml into the .expected 
 them; read the difference before committing it.
 """
 
-import argparse
 import json
 import math
 import os
@@ -19,16 +18,17 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
+import program
+from program import neyman
+
 HERE = Path(__file__).resolve().parent
 BROKEN = HERE / "broken"
 EXAMPLES = HERE.parent.parent / "examples"
-NEYMAN = ""
 
 # Small enough for a second, with every section that a run can have.
 SMALL_STUDY = """
@@ -84,12 +84,6 @@ events = 1000
 """
 
 
-def neyman(*arguments, cwd=None, environment=None):
-    """A finished run of the program: returncode, stdout, stderr."""
-    return subprocess.run([NEYMAN, *map(str, arguments)], cwd=cwd, text=True, timeout=250,
-                          stdin=subprocess.DEVNULL, capture_output=True, env=environment)
-
-
 def refuse_constant(name):
     raise ValueError(f"{name} is not JSON")
 
@@ -102,19 +96,7 @@ def files_in(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
-class Folder(unittest.TestCase):
-    """A test with a temporary folder that ends with its class."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = Path(tempfile.mkdtemp(prefix="neyman-cli-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.write_text(text)
-        return path
-
+class Folder(program.Folder):
     def fails(self, done, *words, status=1):
         """The program ended with this status and one plain sentence that holds all words."""
         self.assertEqual(done.returncode, status, done.stderr)
@@ -229,7 +211,7 @@ class Commands(Folder):
 
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "w") as full:
-            done = subprocess.run([NEYMAN, "example"], stdout=full, stderr=subprocess.PIPE,
+            done = subprocess.run([program.path, "example"], stdout=full, stderr=subprocess.PIPE,
                                   text=True, timeout=250)
         self.assertEqual(done.returncode, 1)
         self.assertIn("could not be written", done.stderr)
@@ -238,7 +220,7 @@ class Commands(Folder):
         study = self.write("huge.toml", SMALL_STUDY.replace("samples = 2000", "samples = 1e15"))
         # The address sanitizer would end the program instead of refusing the memory.
         environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1"}
-        self.fails(neyman("run", study, "--out", self.folder / "huge", environment=environment),
+        self.fails(neyman("run", study, "--out", self.folder / "huge", env=environment),
                    "memory")
         self.assertEqual(files_in(self.folder / "huge"), [])
         study.unlink()
@@ -552,7 +534,7 @@ class Fit(Folder):
                 controller, terminal = pty.openpty()
             except OSError as error:
                 self.skipTest(f"this machine has no terminals: {error}")
-            done = subprocess.run([NEYMAN, "fit", self.model, "--data", "events.csv"],
+            done = subprocess.run([program.path, "fit", self.model, "--data", "events.csv"],
                                   cwd=self.folder, stdout=terminal, env=environment, timeout=250)
             os.close(terminal)
             text = os.read(controller, 1 << 16).decode()
@@ -747,7 +729,7 @@ class Interrupt(Folder):
                 self.write("study.toml", study)
                 before = resource.getrusage(resource.RUSAGE_CHILDREN)
                 process = subprocess.Popen(
-                    [NEYMAN, "run", "study.toml", "--threads", "1", "--out", "out"],
+                    [program.path, "run", "study.toml", "--threads", "1", "--out", "out"],
                     cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 deadline = time.monotonic() + 60
                 while self.cpu_seconds(process) < 0.7 and time.monotonic() < deadline:
@@ -875,7 +857,7 @@ class Stages(Folder):
 
     def test_two_at_once(self):
         self.write("study.toml", Interrupt.LONG["ensemble"])
-        first = subprocess.Popen([NEYMAN, "run", "study.toml", "--out", "shared"],
+        first = subprocess.Popen([program.path, "run", "study.toml", "--out", "shared"],
                                  cwd=self.folder, stdout=subprocess.PIPE, text=True)
         self.assertIn("simulate", first.stdout.readline())
         second = self.run_study(out="shared")
@@ -896,7 +878,7 @@ class Stages(Folder):
         def lower():
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        return subprocess.run([NEYMAN, "run", "study.toml", "--no-figures", "--out", out],
+        return subprocess.run([program.path, "run", "study.toml", "--no-figures", "--out", out],
                               cwd=self.folder, capture_output=True, text=True, timeout=250,
                               preexec_fn=lower, restore_signals=False)
 
@@ -948,7 +930,7 @@ class Killed(Folder):
     KILLS = 25  # of each kind of study
 
     def start(self, out):
-        return subprocess.Popen([NEYMAN, "run", "study.toml", "--out", out], cwd=self.folder,
+        return subprocess.Popen([program.path, "run", "study.toml", "--out", out], cwd=self.folder,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def outputs(self, out):
@@ -1024,16 +1006,12 @@ class Killed(Folder):
 
 
 def main():
-    global NEYMAN
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--neyman", required=True, help="the built program")
+    parser = program.parser()
     parser.add_argument("--regenerate", action="store_true", help="write broken/*.expected anew")
-    parser.add_argument("groups", nargs="*", help="test classes; all by default")
-    arguments = parser.parse_args()
-    NEYMAN = str(Path(arguments.neyman).resolve())
+    arguments = program.start(parser)
     if arguments.regenerate:
         return regenerate()
-    unittest.main(argv=[sys.argv[0], *arguments.groups])
+    program.run(arguments)
 
 
 if __name__ == "__main__":

@@ -6,17 +6,18 @@
 Exits with 77 where the schema cannot be tried out: python3-jsonschema is not there.
 """
 
-import argparse
 import copy
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import tomllib
 import unittest
 from pathlib import Path
+
+import program
+from program import neyman
 
 try:
     import jsonschema
@@ -25,12 +26,6 @@ except ImportError:
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-NEYMAN = ""
-
-
-def neyman(*arguments, cwd=None):
-    return subprocess.run([NEYMAN, *arguments], cwd=cwd, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL, capture_output=True)
 
 
 def printed(*arguments, cwd=None):
@@ -303,12 +298,8 @@ class Schema(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--neyman", required=True, help="the built program")
-    parser.add_argument("groups", nargs="*")
-    options = parser.parse_args()
-    NEYMAN = str(Path(options.neyman).resolve())
+    options = program.start(program.parser())
     if jsonschema is None and options.groups == ["Schema"]:
         print("python3-jsonschema is not installed")
         sys.exit(77)
-    unittest.main(argv=[sys.argv[0], *options.groups])
+    program.run(options)

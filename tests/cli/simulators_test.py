@@ -4,7 +4,6 @@ answers beside the exact ones, and programs that crash, hang or are not there.
     python3 simulators_test.py --neyman build/cli/neyman [group ...]
 """
 
-import argparse
 import itertools
 import json
 import math
@@ -19,17 +18,14 @@ import time
 import unittest
 from pathlib import Path
 
+import program
+from program import neyman
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "docs"))
 
 from blocks import Runner  # noqa: E402  the folder is only now on the path
 
-NEYMAN = ""
-
-
-def neyman(*arguments, cwd):
-    return subprocess.run([NEYMAN, *map(str, arguments)], cwd=cwd, text=True, timeout=280,
-                          stdin=subprocess.DEVNULL, capture_output=True)
 
 
 def read_results(folder):
@@ -82,7 +78,7 @@ class Docs(Folder):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.runner = Runner(NEYMAN, folder=cls.folder)
+        cls.runner = Runner(program.path, folder=cls.folder)
 
     def run_section(self, heading):
         before = dict(self.runner.count)
@@ -299,7 +295,7 @@ class Commands(Folder):
 
     def test_interrupt_kills_the_children_and_the_next_run_goes_on(self):
         self.study("hangs", ("timeout = 2", "timeout = 1000"))
-        process = subprocess.Popen([NEYMAN, "run", "study.toml"], cwd=self.mine, text=True,
+        process = subprocess.Popen([program.path, "run", "study.toml"], cwd=self.mine, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         deadline = time.monotonic() + 60
         while not self.calls() and time.monotonic() < deadline:
@@ -315,7 +311,7 @@ class Commands(Folder):
 
     def test_a_second_run_at_once_does_no_harm(self):
         self.study("works")
-        runs = [subprocess.Popen([NEYMAN, "run", "study.toml", "--quiet"], cwd=self.mine,
+        runs = [subprocess.Popen([program.path, "run", "study.toml", "--quiet"], cwd=self.mine,
                                  stderr=subprocess.PIPE, text=True) for _ in range(2)]
         told = [run.communicate(timeout=120)[1] for run in runs]
         # One of them finds the folder taken, unless the other was done before it began.
@@ -421,15 +417,5 @@ class Files(Folder):
         self.assertIn(done.returncode, (0, 3), done.stderr)
 
 
-def main():
-    global NEYMAN
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--neyman", required=True, help="the built program")
-    parser.add_argument("groups", nargs="*", help="test classes; all by default")
-    arguments = parser.parse_args()
-    NEYMAN = str(Path(arguments.neyman).resolve())
-    unittest.main(argv=[sys.argv[0], *arguments.groups])
-
-
 if __name__ == "__main__":
-    main()
+    program.main()

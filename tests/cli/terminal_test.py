@@ -4,7 +4,6 @@
     python3 terminal_test.py --neyman build/cli/neyman Completion   one group
 """
 
-import argparse
 import fcntl
 import json
 import os
@@ -16,17 +15,15 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import time
-import unittest
 import unicodedata
 from pathlib import Path
 
+import program
 from cli_test import NORMAL_STUDY, SMALL_STUDY, stage_lines
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
-NEYMAN = ""
 
 
 def columns(line):
@@ -34,21 +31,9 @@ def columns(line):
     return sum(0 if unicodedata.combining(c) else 1 for c in line)
 
 
-class Folder(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = Path(tempfile.mkdtemp(prefix="neyman-terminal-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
-
+class Folder(program.Folder):
     def neyman(self, *arguments, **named):
-        return subprocess.run([NEYMAN, *map(str, arguments)], cwd=self.folder, text=True,
-                              timeout=250, stdin=subprocess.DEVNULL, capture_output=True, **named)
+        return program.neyman(*arguments, cwd=self.folder, **named)
 
     def on_terminal(self, *arguments, environment=None, width=80, until=None):
         """Runs on a terminal of its own; what it drew, and the exit status.
@@ -60,7 +45,7 @@ class Folder(unittest.TestCase):
             self.skipTest(f"this machine has no terminals: {error}")
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
         process = subprocess.Popen(
-            [NEYMAN, *map(str, arguments)], cwd=self.folder, stdin=terminal, stdout=terminal,
+            [program.path, *map(str, arguments)], cwd=self.folder, stdin=terminal, stdout=terminal,
             stderr=terminal, start_new_session=True,
             env={**os.environ, "TERM": "xterm", **(environment or {})})
         os.close(terminal)
@@ -165,7 +150,7 @@ class Json(Folder):
         super().setUpClass()
         (cls.folder / "study.toml").write_text(SMALL_STUDY)
         (cls.folder / "events.csv").write_text("x\n" + "0.5\n1.5\n-0.5\n2.5\n" * 20)
-        cls.run_done = subprocess.run([NEYMAN, "run", "study.toml", "--no-figures", "--json"],
+        cls.run_done = subprocess.run([program.path, "run", "study.toml", "--no-figures", "--json"],
                                       cwd=cls.folder, text=True, capture_output=True, timeout=250)
 
     def answer(self, done, command, status=0):
@@ -266,7 +251,7 @@ class Json(Folder):
 
     def test_interrupted_says_how_to_go_on(self):
         self.write("long.toml", LONG)
-        process = subprocess.Popen([NEYMAN, "run", "long.toml", "--out", "long", "--json"],
+        process = subprocess.Popen([program.path, "run", "long.toml", "--out", "long", "--json"],
                                    cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True)
         deadline = time.monotonic() + 120
@@ -349,7 +334,7 @@ class Completion(Folder):
             path.parent.mkdir(exist_ok=True)
             path.touch()
         (cls.folder / "bin").mkdir()
-        (cls.folder / "bin" / "neyman").symlink_to(NEYMAN)
+        (cls.folder / "bin" / "neyman").symlink_to(program.path)
 
     def bash(self, line):
         """What bash offers for the end of a line, with the printed script loaded."""
@@ -478,15 +463,5 @@ class Completion(Folder):
             os.close(controller)
 
 
-def main():
-    global NEYMAN
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--neyman", required=True, help="the built program")
-    parser.add_argument("groups", nargs="*", help="test classes; all by default")
-    arguments = parser.parse_args()
-    NEYMAN = str(Path(arguments.neyman).resolve())
-    unittest.main(argv=[sys.argv[0], *arguments.groups])
-
-
 if __name__ == "__main__":
-    main()
+    program.main()

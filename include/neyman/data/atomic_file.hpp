@@ -36,6 +36,10 @@ class AtomicFile {
 /// Writes `bytes` into a file, whole or not at all (see AtomicFile).
 void write_file_atomically(const std::string& path, std::string_view bytes);
 
+/// Makes a folder, and those that it is in, unless they are there.
+/// @throw FileError where it cannot be made.
+void make_folder(const std::string& path);
+
 /// The whole content of a file. @throw FileError where it cannot be read.
 std::string read_file(const std::string& path);
 
