@@ -78,8 +78,8 @@ int diagnose_study(const DiagnoseArguments& arguments) {
     config.against = parse_point("--against", *arguments.against, study.parameters);
   std::optional<std::vector<double>> at;
   if (arguments.at) at = parse_point("--at", *arguments.at, study.parameters);
-  const auto path = arguments.model.value_or(
-      (std::filesystem::path(study.folder) / "out" / "model.h5").lexically_normal().string());
+  const auto path =
+      arguments.model.value_or(default_output_folder(arguments.study, false) + "/model.h5");
   const auto advice =
       fmt::format("The model is written by: neyman run {}{}", arguments.study,
                   arguments.model ? "" : "\nIf it is elsewhere, name it with --model.");
@@ -119,7 +119,7 @@ void add_diagnose(CLI::App& app, int& status) {
   command->add_option("study", arguments->study, "The study file")->type_name("STUDY")->required();
   command
       ->add_option("-m,--model", arguments->model,
-                   "model.h5 of a run (default: out/model.h5 beside the study)")
+                   "model.h5 of a run (default: where `neyman run` has put it)")
       ->type_name("MODEL");
   command->add_option("--at", arguments->at,
                       "Numerator of the ratio, alpha=1,beta=-1 (default: the estimate from the "

@@ -128,10 +128,7 @@ int run_study(const RunArguments& arguments) {
   if (arguments.quick) quicken(study);
   if (arguments.seed) reseed(study, *arguments.seed);
   if (arguments.threads > 0) set_threads(arguments.threads);
-  const std::string out = arguments.out.value_or(
-      (std::filesystem::path(study.folder) / (study.quick ? "out-quick" : "out"))
-          .lexically_normal()
-          .string());
+  const auto out = arguments.out.value_or(default_output_folder(arguments.study, study.quick));
   prepare_output_folder(out);
   set_cache_folder(*study.simulator, out + "/cache");
 
@@ -165,7 +162,7 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("study", arguments->study, "The study file")->type_name("STUDY")->required();
   command
       ->add_option("-o,--out", arguments->out,
-                   "Folder for the results (default: out/ beside the study)")
+                   "Folder for the results (default: out/ beside study.toml, out-X/ beside X.toml)")
       ->type_name("FOLDER");
   command->add_option("--seed", arguments->seed, "Use this seed instead of the study's")
       ->check(CLI::NonNegativeNumber);

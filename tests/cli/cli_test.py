@@ -453,6 +453,21 @@ class RunAgain(Folder):
         for part in ("test", "ensemble", "comparison"):
             self.assertNotIn(part, results)
 
+    def test_studies_in_one_folder_have_results_of_their_own(self):
+        minimal = SMALL_STUDY[:SMALL_STUDY.index("[inference.test]")]
+        for study, arguments, out in (("a/study.toml", (), "a/out"),
+                                      ("a/study.toml", ("--quick",), "a/out-quick"),
+                                      ("a/wide.v2.toml", (), "a/out-wide.v2"),
+                                      ("a/wide.v2.toml", ("--quick",), "a/out-wide.v2-quick")):
+            self.write(study, minimal)
+            done = neyman("run", study, "--no-figures", *arguments, cwd=self.folder)
+            self.assertIn(f"Results  {out}/results.json\n", done.stdout)
+            self.assertTrue((self.folder / out / "results.json").is_file())
+        self.assertEqual(neyman("diagnose", "a/wide.v2.toml", cwd=self.folder).returncode, 0)
+        shutil.rmtree(self.folder / "a" / "out-wide.v2")
+        self.fails(neyman("diagnose", "a/wide.v2.toml", cwd=self.folder),
+                   "a/out-wide.v2/model.h5", "neyman run a/wide.v2.toml")
+
     def test_folder_that_cannot_be_written(self):
         """Told before the work, not after it."""
         self.write("file", "")

@@ -38,7 +38,7 @@ class Folder(program.Folder):
     def on_terminal(self, *arguments, environment=None, width=80, until=None):
         """Runs on a terminal of its own; what it drew, and the exit status.
 
-        Where `until` is found in what it drew, Ctrl-C is pressed."""
+        Where the pattern `until` is found in what it drew, Ctrl-C is pressed."""
         try:
             controller, terminal = pty.openpty()
         except OSError as error:
@@ -60,7 +60,7 @@ class Folder(program.Folder):
             if not more:
                 break
             drawn += more
-            if until and until in drawn.decode(errors="replace"):
+            if until and re.search(until, drawn.decode(errors="replace")):
                 process.send_signal(signal.SIGINT)
                 until = None
         os.close(controller)
@@ -77,9 +77,9 @@ LONG = SMALL_STUDY.replace("samples = 2000", "samples = 1000000").replace(
 class Progress(Folder):
     def test_time_left_and_loss_while_training(self):
         self.write("study.toml", LONG)
-        drawn, status = self.on_terminal("run", "study.toml", "--out", "out", until="loss 0.")
+        drawn, status = self.on_terminal("run", "study.toml", "--out", "out", until=r" left +loss 0\.")
         self.assertEqual(status, 130, drawn)
-        line = [part for part in re.split(r"\r\x1b\[K", drawn) if "loss 0." in part][0]
+        line = [part for part in re.split(r"\r\x1b\[K", drawn) if " left " in part and "loss 0." in part][0]
         self.assertRegex(line, r"^train +[━╸─]+ +\d+ %  .* left +loss 0\.\d{4}")
         self.assertIn("To go on:\r\n  neyman run study.toml --out out", drawn)
         for part in re.split(r"\r\x1b\[K|\r\n", drawn):
@@ -95,7 +95,7 @@ class Progress(Folder):
             '"{seed}"]\nevents_per_run = 10\njobs = 2').replace(
             "samples = 5000", "samples = 50000"))
         drawn, status = self.on_terminal("run", "command.toml", "--out", "slow",
-                                         until=" events/s")
+                                         until=r" left .* events/s")
         self.assertEqual(status, 130, drawn)
         self.assertRegex(drawn, r"simulate +[━╸─]+ +\d+ %  .* left +[\d.]+ k? ?events/s")
 
