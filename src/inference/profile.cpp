@@ -307,6 +307,16 @@ Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std:
   };
   Interval interval;
   interval.level = level;
+  if (best.rough() && error > 0.0) {
+    const double half = error * std::sqrt(threshold);
+    interval.low_at_bound = centre - half <= range.low;
+    interval.high_at_bound = centre + half >= range.high;
+    interval.low = std::max(range.low, centre - half);
+    interval.high = std::min(range.high, centre + half);
+    interval.ok = best.ok();
+    if (!interval.ok) interval.message = "the fit failed";
+    return interval;
+  }
   interval.low = side(range.low, first_step(range.low), interval.low_at_bound);
   interval.high = side(range.high, first_step(range.high), interval.high_at_bound);
 

@@ -203,12 +203,11 @@ void note_simulation(const Fit& fit, const ParameterSpace& parameters, Results& 
 
 /// A likelihood that is simulated anew at every θ is as rough as its simulations are few.
 void note_roughness(const Fit& fit, const char* which, Results& results) {
-  constexpr double enough = 0.1;  // of ℓ: moves a 68.3 % interval by a tenth of its half width
-  if (fit.roughness < enough) return;
+  if (!fit.rough()) return;
   results.warnings.push_back(fmt::format(
-      "the likelihood of the {}fit fluctuates by {:.2g} (−2 log Λ) from one θ to the next, so that "
-      "estimate and intervals do too: raise calibration.events, or calibrate smoothly across θ "
-      "(across = \"smooth\")",
+      "the likelihood of the {}fit fluctuates by {:.2g} (−2 log Λ) from one θ to the next, and the "
+      "estimate with it; the intervals are those of its averaged curvature: raise "
+      "calibration.events, or calibrate smoothly across θ (across = \"smooth\")",
       which, 2.0 * fit.roughness));
 }
 

@@ -202,6 +202,13 @@ TEST(Fit, APeakOfAVeryRoughLikelihoodIsNotTakenForItsCurvature) {
       EXPECT_LT(found.statistical_error(0), 2.0 * 0.3) << amplitude << ' ' << realisation;
       EXPECT_GT(found.statistical_error(1), 0.5 * 0.4) << amplitude << ' ' << realisation;
       EXPECT_LT(found.statistical_error(1), 2.0 * 0.4) << amplitude << ' ' << realisation;
+      // The crossings nearest to a peak of the noise would be much closer to it.
+      ASSERT_TRUE(found.rough());
+      const auto interval = likelihood_interval(likelihood, found, 0, 0.683, false);
+      const double half = found.statistical_error(0) * std::sqrt(chi2_quantile(0.683));
+      EXPECT_DOUBLE_EQ(interval.low, found.point[0] - half);
+      EXPECT_DOUBLE_EQ(interval.high, found.point[0] + half);
+      EXPECT_TRUE(interval.ok && !interval.low_at_bound && !interval.high_at_bound);
     }
 }
 

@@ -40,6 +40,8 @@ struct Fit {
   std::string message = {};  ///< why the fit failed, or at which edge it ended; else empty
 
   bool ok() const { return status != FitStatus::failed; }
+  /// Whether ℓ fluctuates so much (a tenth) that where it crosses a threshold says little.
+  bool rough() const { return roughness >= 0.1; }
   /// Standard deviation of a parameter: statistical, and from finite simulation.
   double statistical_error(std::size_t parameter) const;
   double simulation_error(std::size_t parameter) const;
@@ -129,7 +131,8 @@ struct Interval {
 /// The ends are the crossings nearest to the estimate that steps of about a standard error see,
 /// found by bracketing and root finding, so they are asymmetric where ℓ is. Each profile fit
 /// starts from the nearest one before. A further region beyond a barrier is not part of the
-/// interval; a scan shows it.
+/// interval; a scan shows it. Where ℓ is rough, its crossings are an accident: the ends are then
+/// those of the parabola of the covariance, which averages the fluctuations.
 /// @throw ArgumentError where the level or the parameter is out of range.
 Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
                              double level, bool include_simulation);
