@@ -119,8 +119,6 @@ Diagnostic diagnose_reliability(const RatioEvents& events, const ReliabilityConf
   out.tolerance = config.tolerance;
   out.verdict = verdict_of(test.p_value);
   out.numbers = {{"degrees_of_freedom", test.degrees}};
-  Diagnostic::Series line{"expected", Diagnostic::Series::Style::line, {0.0, 1.0}, {0.0, 1.0}, {},
-                          {}};
   Diagnostic::Series points{"observed", Diagnostic::Series::Style::points, {}, {}, {}, {}};
   for (Index b = 0; b < bins; ++b) {
     if (!(weight[b] > 0.0)) continue;
@@ -131,6 +129,10 @@ Diagnostic diagnose_reliability(const RatioEvents& events, const ReliabilityConf
     points.low.push_back(share - error);
     points.high.push_back(share + error);
   }
+  // As long as what was observed: scores near one half should fill the frame.
+  const auto [low, high] = std::minmax_element(points.x.begin(), points.x.end());
+  const std::vector<double> ends = {std::max(0.0, *low - 0.01), std::min(1.0, *high + 0.01)};
+  Diagnostic::Series line{"expected", Diagnostic::Series::Style::line, ends, ends, {}, {}};
   out.panels.push_back({"Reliability",
                         "calibrated score",
                         "share of the denominator",

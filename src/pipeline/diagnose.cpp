@@ -54,8 +54,8 @@ std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
   }
   for (auto& diagnostic : out)
     diagnostic.explanation += fmt::format(" Checked between {} and {}.",
-                                          reports::point_words(study.parameters, numerator),
-                                          reports::point_words(study.parameters, denominator));
+                                          reports::point_words(study.parameters, numerator, 4),
+                                          reports::point_words(study.parameters, denominator, 4));
   judge(out);
   return out;
 }

@@ -81,7 +81,7 @@ border-bottom:1px solid var(--line)}
 th:last-child,td:last-child{padding-right:0}
 thead th{font-weight:600;border-bottom:1.5px solid var(--muted);vertical-align:bottom}
 tbody th{font-weight:400}
-.n{text-align:right;white-space:nowrap}
+.n{text-align:right;white-space:nowrap}thead .n{white-space:normal}
 .badge{display:inline-block;font-size:.8rem;font-weight:600;line-height:1;letter-spacing:.01em;
 padding:.34em .62em .36em;border-radius:99px;white-space:nowrap}
 .pass{color:var(--pass);background:var(--pass-bg)}.warn{color:var(--warn);background:var(--warn-bg)}
@@ -525,7 +525,7 @@ Page& Page::checks(const std::vector<CheckLine>& checks) {
   const bool statistics = any(&CheckLine::statistic), p_values = any(&CheckLine::p_value);
   std::vector<Column> columns = {{"Check"}, {"Verdict"}};
   if (statistics) columns.push_back({"Statistic", true});
-  if (p_values) columns.push_back({"p-value", true});
+  if (p_values) columns.push_back({"p\u2011value", true});
   columns.push_back({"Meaning", false, true});
   std::vector<std::vector<std::string>> rows;
   for (const CheckLine& check : checks) {

@@ -49,13 +49,14 @@ std::string symbol(std::string_view name) {
   return std::string(letter->second) + (number ? subscript(digits) : std::string(rest));
 }
 
-std::string point_words(const ParameterSpace& parameters, std::span<const double> point) {
+std::string point_words(const ParameterSpace& parameters, std::span<const double> point,
+                        int digits) {
   check_same_size("point_words", "point", point.size(), parameters.size(),
                   "one for each parameter");
   std::string out;
   for (std::size_t p = 0; p < point.size(); ++p)
     out += (p == 0 ? "" : ", ") + symbol(parameters[p].name) + "\u00a0=\u00a0" +
-           format_number(point[p], 6);
+           format_number(point[p], digits);
   return out;
 }
 

@@ -320,12 +320,12 @@ TEST(Page, LevelsAreWrittenAsTheyAre) {
 TEST(Page, ChecksHaveColumnsForWhatTheyHave) {
   Page plain("t"), full("t");
   plain.checks({{"a", Verdict::pass, "fine"}});
-  EXPECT_EQ(plain.html().find("p-value"), std::string::npos);
+  EXPECT_EQ(plain.html().find("p\u2011value"), std::string::npos);
   full.checks({{"a", Verdict::pass, "fine", "1.5", "0.2"}, {"b", Verdict::fail, "bad", "9", ""}});
   const auto elements = parse_xml(full.html());
   EXPECT_EQ(count(elements, "td"), 8u);
   EXPECT_NE(full.html().find("data-label=\"Statistic\">1.5</td><td class=\"n\" role=\"cell\" "
-                             "data-label=\"p-value\">0.2</td><td class=\"text\" role=\"cell\" "
+                             "data-label=\"p\u2011value\">0.2</td><td class=\"text\" role=\"cell\" "
                              "data-label=\"Meaning\">fine</td>"),
             std::string::npos);
 }

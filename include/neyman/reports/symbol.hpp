@@ -14,6 +14,7 @@ std::string symbol(std::string_view name);
 
 /// A point in words: "γ = 0.05", "α = 1, β = −1", with no-break spaces around the signs.
 /// @throw ArgumentError unless there is one finite value for each parameter.
-std::string point_words(const ParameterSpace& parameters, std::span<const double> point);
+std::string point_words(const ParameterSpace& parameters, std::span<const double> point,
+                        int digits = 6);
 
 }  // namespace neyman::reports
