@@ -46,9 +46,10 @@ peers:  ## Compare with what users run today, side by side; QUICK=1 for small si
 	@tools/setup build bench
 	@benchmarks/peers/run $(if $(QUICK),--quick)
 
-lint: configure  ## Check format and names; ALL=1 looks at every file, not only at changed ones
-	@tools/setup lint
-	@$(PYTHON) tools/lint.py --build $(BUILD) $(if $(ALL),--all)
+lint:  ## Check format and names; ALL=1 looks at every file, not only at changed ones
+	@tools/setup build test lint
+	@$(CMAKE) --preset lint -DCMAKE_MAKE_PROGRAM=$(NINJA) --log-level=WARNING >/dev/null
+	@$(PYTHON) tools/lint.py --build build/lint $(if $(ALL),--all)
 
 format:  ## Rewrite the sources in the project's format
 	@tools/setup lint

@@ -8,6 +8,7 @@ function(neyman_room room)
   neyman_compile_options(neyman_${room})
   set_target_properties(neyman_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   neyman_use_headers(neyman_${room} neyman_room_headers)
+  neyman_compile_together(neyman_${room})
   target_include_directories(neyman_${room}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -112,6 +113,18 @@ endfunction()
 function(neyman_use_headers target headers)
   if(NEYMAN_PRECOMPILE)
     target_precompile_headers(${target} REUSE_FROM ${headers})
+  endif()
+endfunction()
+
+# Several sources as one: templates that they share are made once. GCC takes the sources for
+# headers then, and warns of members whose types are in an anonymous namespace.
+function(neyman_compile_together target)
+  if(NEYMAN_TOGETHER GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON
+      UNITY_BUILD_BATCH_SIZE ${NEYMAN_TOGETHER})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
   endif()
 endfunction()
 

@@ -1,6 +1,6 @@
 """Checks format and names.
 
-    tools/lint.py --build build/release [--all]
+    tools/lint.py --build build/lint [--all]
 
 clang-format looks at every source; clang-tidy, which is slow, at those that differ from the
 branch `main` of the origin (or, without one, from the last commit but one), with --all at every
@@ -43,7 +43,7 @@ def run(command):
 
 def main():
     parser = argparse.ArgumentParser(description="Checks format and names.")
-    parser.add_argument("--build", default="build/release", help="a configured build")
+    parser.add_argument("--build", default="build/lint", help="a configured build")
     parser.add_argument("--all", action="store_true", help="clang-tidy on every source")
     options = parser.parse_args()
 

@@ -24,12 +24,12 @@ namespace {
 
 constexpr std::size_t density_points = 1024;
 constexpr std::size_t common_points = 512;
-constexpr double kernel_reach = 5.0;         // in bandwidths
+constexpr double smoothing_reach = 5.0;      // in bandwidths
 constexpr double smallest_bandwidth = 0.03;  // in t
 constexpr double smallest_steps = 3.0;       // of a bandwidth, in steps of the grid
 constexpr double grid_margin = 0.3;          // in t
 constexpr double largest_log_ratio = 25.0;   // that densities follow
-constexpr double smallest_width = 0.05;      // of a side, in units of both together
+constexpr double narrowest_side = 0.05;      // of a side, in units of both together
 constexpr double smallest_scale = 1e-3;      // of the narrowest node, in units of the widest
 
 const std::vector<std::string> morphing_names = {"vertical", "horizontal", "moment"};
@@ -89,7 +89,7 @@ double silverman_steps(const std::vector<double>& shares, double events) {
 // Σ_j shares_j K(i − j) with a normal kernel of unit sum.
 std::vector<double> smooth_shares(const std::vector<double>& shares, double width) {
   const std::size_t n = shares.size();
-  const auto reach = std::min(static_cast<std::size_t>(std::ceil(kernel_reach * width)), n - 1);
+  const auto reach = std::min(static_cast<std::size_t>(std::ceil(smoothing_reach * width)), n - 1);
   std::vector<double> kernel(reach + 1);
   double sum = 0.0;
   for (std::size_t k = 0; k <= reach; ++k) {
@@ -118,7 +118,7 @@ Moments moments_of(const SortedSide& side, double scale) {
     const double d = side.scores[i] - origin - mean;
     square += side.weight(i) / side.total * d * d;
   }
-  return {origin + mean, std::max(std::sqrt(square), smallest_width * scale)};
+  return {origin + mean, std::max(std::sqrt(square), narrowest_side * scale)};
 }
 
 // log of 2 r / (1 + r).

@@ -20,9 +20,9 @@ namespace {
 }
 
 /// Scores of both sides in fine cells, so that a replica is a few thousand counts.
-class Cells {
+class ScoreCells {
  public:
-  explicit Cells(const OnDemandCalibration::Scores& scores)
+  explicit ScoreCells(const OnDemandCalibration::Scores& scores)
       : weights_{scores.numerator_weights, scores.denominator_weights} {
     const std::size_t tops = scores.numerator.size();
     std::vector<std::pair<double, std::size_t>> all;
@@ -115,7 +115,7 @@ std::vector<std::unique_ptr<Calibrator>> OnDemandCalibration::replicas(
   check_finite("OnDemandCalibration", "point", point);
   const auto scores = simulate_(point);
   ++fits_;
-  const Cells cells(scores);
+  const ScoreCells cells(scores);
   std::vector<std::unique_ptr<Calibrator>> out(count);
   parallel_tasks(count, [&](std::size_t b) {
     const auto top = cells.draw(0, RandomStream(seed, "bootstrap-numerator", b));

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "calibration/scores.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
@@ -21,7 +22,7 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr std::size_t most_degree = 10, most_knots = 20;
+constexpr std::size_t most_degree = 10, most_knots_across = 20;
 constexpr std::size_t event_block = 2048;
 /// Rows from which the curvature is computed; beyond, a random part of the events serves.
 constexpr std::size_t curvature_rows = 200'000;
@@ -29,7 +30,6 @@ constexpr double offset_precision = 1e-4;  // of the one coefficient without a g
 constexpr double least_precision = 1e-4, most_precision = 1e10;
 constexpr double least_gain = 1.5;   // of the log evidence
 constexpr double least_fall = 0.02;  // of log r, for one unit of z
-constexpr double largest_logit = 1e6;
 
 Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 
@@ -114,7 +114,7 @@ void SmoothAcross::Model::raw(double z, double* value, double* slope) const {
 }
 
 void SmoothAcross::Model::shape(double z, double* value, double* slope) const {
-  double raw_value[most_knots], raw_slope[most_knots];
+  double raw_value[most_knots_across], raw_slope[most_knots_across];
   raw(z, raw_value, raw_slope);
   for (std::size_t j = 0; j < shapes(); ++j) {
     value[j] = slope[j] = 0.0;
@@ -153,7 +153,7 @@ void SmoothAcross::Model::make_shapes(std::vector<double> logits) {
   transform = Matrix(n, n);
   // Cholesky factor of the mean of raw rawᵀ; its inverse makes them orthonormal.
   MatrixXd gram = MatrixXd::Zero(index(n), index(n));
-  VectorXd value(index(most_knots)), slope(index(most_knots));
+  VectorXd value(index(most_knots_across)), slope(index(most_knots_across));
   const std::size_t step = std::max<std::size_t>(1, logits.size() / 20'000);
   double used = 0.0;
   for (std::size_t i = 0; i < logits.size(); i += step, ++used) {
@@ -302,7 +302,7 @@ class SmoothAcross::Model::Fitter {
         [&](Block block) {
           Sums own = zero;
           std::vector<double> polynomials(1 + model_.basis.size());
-          double q[most_knots], slope[most_knots];
+          double q[most_knots_across], slope[most_knots_across];
           VectorXd features(size), event_gradient(size);
           for (std::size_t c = block.begin; c < block.end; ++c) {
             event_gradient.setZero();
@@ -310,7 +310,8 @@ class SmoothAcross::Model::Fitter {
               const bool denominator = rows_.denominator[i] != 0;
               const double w = weight(i) * side_scale_[denominator];
               if (w == 0.0) continue;
-              const double z = std::clamp(rows_.logits[i], -largest_logit, largest_logit);
+              const double z = std::clamp(rows_.logits[i], -calibration::largest_logit,
+                                          calibration::largest_logit);
               model_.polynomials(rows_.points.row(i), polynomials.data(), nullptr);
               model_.shape(z, q, slope);
               double* at = features.data();
@@ -521,7 +522,7 @@ SmoothAcross::SmoothAcross(ParameterSpace parameters, Config config)
   check("offset_degree", config_.offset_degree, most_degree);
   check("slope_degree", config_.slope_degree, config_.offset_degree);
   check("bend_degree", config_.bend_degree, config_.slope_degree);
-  check("knots", config_.knots, most_knots);
+  check("knots", config_.knots, most_knots_across);
   if (config_.knots == 1 || config_.knots == 2)
     fail_argument("SmoothAcross", "knots", fmt::format("{}", config_.knots), "0 or at least 3");
   const double extrapolation[] = {config_.extrapolation};
@@ -559,7 +560,8 @@ void SmoothAcross::fit(const Rows& rows) {
   made->extrapolation = config_.extrapolation;
   made->knots.resize(std::max<std::size_t>(config_.knots, 2));
   std::vector<double> logits(rows.logits.begin(), rows.logits.end());
-  for (double& z : logits) z = std::clamp(z, -largest_logit, largest_logit);
+  for (double& z : logits)
+    z = std::clamp(z, -calibration::largest_logit, calibration::largest_logit);
   const auto [low, high] = std::minmax_element(logits.begin(), logits.end());
   made->low = *low;
   made->high = *high;
@@ -581,7 +583,7 @@ void SmoothAcross::fit(const Rows& rows) {
 double SmoothAcross::Model::falling_share() const {
   double steepest = 0.0;  // the largest rise of Σ β q' P, beside the fall by one of −z
   std::vector<double> values(1 + basis.size());
-  double along[most_knots], q[most_knots], slope[most_knots];
+  double along[most_knots_across], q[most_knots_across], slope[most_knots_across];
   for (const auto& point : places(range_low, range_high)) {
     polynomials(point, values.data(), nullptr);
     collect(values.data(), 1, along);
@@ -613,11 +615,11 @@ LogRatios SmoothAcross::log_ratios(const Logits& logits, std::span<const double>
   const auto& m = model("SmoothAcross::log_ratios", logits, point);
   std::vector<double> values(1 + m.basis.size());
   m.polynomials(point, values.data(), nullptr);
-  double along[most_knots];
+  double along[most_knots_across];
   m.collect(values.data(), 1, along);
   LogRatios out(logits.size());
   parallel_blocks(logits.size(), default_block, [&](Block block) {
-    double q[most_knots], slope[most_knots];
+    double q[most_knots_across], slope[most_knots_across];
     for (std::size_t i = block.begin; i < block.end; ++i) {
       const double z = m.held(logits[i]);
       m.shape(z, q, slope);
@@ -635,14 +637,14 @@ CalibrationAcross::Derivatives SmoothAcross::derivatives(const Logits& logits,
   const std::size_t p = m.parameters();
   std::vector<double> values(1 + m.basis.size()), slopes(values.size() * p);
   m.polynomials(point, values.data(), slopes.data());
-  std::vector<double> along((1 + p) * most_knots);
+  std::vector<double> along((1 + p) * most_knots_across);
   m.collect(values.data(), 1, along.data());
   for (std::size_t a = 0; a < p; ++a)
-    m.collect(slopes.data() + a, p, along.data() + (1 + a) * most_knots);
+    m.collect(slopes.data() + a, p, along.data() + (1 + a) * most_knots_across);
   Derivatives out{LogRatios(logits.size()), std::vector<double>(logits.size()),
                   Matrix(logits.size(), p)};
   parallel_blocks(logits.size(), default_block, [&](Block block) {
-    double q[most_knots], slope[most_knots];
+    double q[most_knots_across], slope[most_knots_across];
     for (std::size_t i = block.begin; i < block.end; ++i) {
       const double z = m.held(logits[i]);
       m.shape(z, q, slope);
@@ -656,7 +658,7 @@ CalibrationAcross::Derivatives SmoothAcross::derivatives(const Logits& logits,
       for (std::size_t a = 0; a < p; ++a) {
         double by_point = 0.0;
         for (std::size_t j = 0; j < m.shapes(); ++j)
-          by_point += along[(1 + a) * most_knots + j] * q[j];
+          by_point += along[(1 + a) * most_knots_across + j] * q[j];
         out.by_point(i, a) = by_point;
       }
     }
@@ -683,7 +685,7 @@ std::vector<double> SmoothAcross::errors(const Logits& logits,
         for (std::size_t n = 0; n < m.terms[l]; ++n)
           between(j, l) +=
               values[k] * values[n] * m.covariance(m.first_term[j] + k, m.first_term[l] + n);
-  double q[most_knots], slope[most_knots];
+  double q[most_knots_across], slope[most_knots_across];
   for (std::size_t i = 0; i < out.size(); ++i) {
     m.shape(m.held(logits[i]), q, slope);
     double variance = 0.0;
@@ -711,7 +713,7 @@ Matrix SmoothAcross::gradient_covariance(const Logits& logits, std::span<const d
   // Σ_i u_i q_j and, for each parameter, Σ_i u_i q_j' ∂z_i/∂θ_p.
   std::vector<double> sum(m.shapes(), 0.0);
   Matrix moved(p, m.shapes());
-  double q[most_knots], slope[most_knots];
+  double q[most_knots_across], slope[most_knots_across];
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const double z = m.held(logits[i]), u = weights.empty() ? 1.0 : weights[i];
     m.shape(z, q, slope);
@@ -772,7 +774,7 @@ void SmoothAcross::load(const Archive& archive) {
   const std::size_t shapes = made->transform.rows();
   const auto fits = [&] {
     if (made->range_low.empty() || made->range_low.size() != made->range_high.size()) return false;
-    if (degrees.size() != 3 || scores.size() != 4 || shapes == 0 || shapes > most_knots)
+    if (degrees.size() != 3 || scores.size() != 4 || shapes == 0 || shapes > most_knots_across)
       return false;
     for (const auto degree : degrees)
       if (degree < 0 || degree > static_cast<std::int64_t>(most_degree)) return false;

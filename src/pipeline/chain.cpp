@@ -23,9 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* schema = "neyman.stage";
+constexpr const char* artifact_schema = "neyman.stage";
 /// Raised whenever a stage gives something else for the same study, or is kept in another form.
-constexpr int version = 1;
+constexpr int artifact_version = 1;
 
 std::size_t position(const std::string& stage) {
   const auto& names = stage_names();
@@ -42,7 +42,7 @@ std::string program() {
   Dl_info info{};
   std::error_code error;
   fs::path file = "/proc/self/exe";
-  if (::dladdr(schema, &info) != 0 && info.dli_fname != nullptr &&
+  if (::dladdr(artifact_schema, &info) != 0 && info.dli_fname != nullptr &&
       fs::is_regular_file(info.dli_fname, error))
     file = info.dli_fname;
   if (!fs::is_regular_file(file, error)) return {};
@@ -77,7 +77,7 @@ const char* purpose_of(const std::string& stage) {
 std::vector<std::string> reported(const fs::path& artifact) {
   if (!artifact.filename().string().starts_with(stage_names().back() + '-')) return {};
   try {
-    const auto tree = read_archive(artifact.string(), schema, version).tree;
+    const auto tree = read_archive(artifact.string(), artifact_schema, artifact_version).tree;
     return tree.child("value").get<std::vector<std::string>>("files");
   } catch (const FileError&) {
     return {};
@@ -87,7 +87,7 @@ std::vector<std::string> reported(const fs::path& artifact) {
 }  // namespace
 
 const Archive& Chain::Artifact::tree() {
-  if (!content) content = read_archive(path, schema, version).tree;
+  if (!content) content = read_archive(path, artifact_schema, artifact_version).tree;
   return *content;
 }
 
@@ -101,8 +101,8 @@ Chain::Chain(const Study& study, const RunOptions& options, std::function<void(R
     throw ArgumentError(
         "run: the study has no settings, but must have been read from a file or a text to be run "
         "in a folder");
-  fingerprint_ =
-      fmt::format("neyman {} {} {}\nseed {}\n", neyman::version(), version, program(), study.seed);
+  fingerprint_ = fmt::format("neyman {} {} {}\nseed {}\n", neyman::version(), artifact_version,
+                             program(), study.seed);
   make_folder(options.folder);
   lock_.emplace(options.folder);
   clean_up(options.folder);
@@ -192,7 +192,7 @@ void Chain::work(const std::function<void(Results&)>& make,
     save(archive.child("value"));
     make_folder(kept_in(options_.folder).string());
     constexpr int compression = 0;  // simulated numbers hardly become smaller
-    write_archive(artifact_->path, archive, schema, version, compression);
+    write_archive(artifact_->path, archive, artifact_schema, artifact_version, compression);
   }
   note(StageNote::State::done, seconds);
 }

@@ -11,8 +11,8 @@
 namespace neyman {
 
 namespace {
-constexpr const char* schema = "neyman.model";
-constexpr int version = 1;
+constexpr const char* model_schema = "neyman.model";
+constexpr int model_version = 1;
 
 /// A row for each constraint: kind, parameter, observed value, width.
 Matrix write_constraints(const std::vector<Constraint>& constraints) {
@@ -89,11 +89,11 @@ void save_model(const Model& model, const std::string& path) {
     model.ratio->save(archive.child("ratio"));
   else
     model.parameterized->save(archive.child("ratio"));
-  write_archive(path, archive, schema, version);
+  write_archive(path, archive, model_schema, model_version);
 }
 
 Model load_model(const std::string& path) {
-  const Archive archive = read_archive(path, schema, version).tree;
+  const Archive archive = read_archive(path, model_schema, model_version).tree;
   try {
     return from_archive(archive);
   } catch (const FileError& error) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlopt.hpp>
 #include <utility>
 
@@ -11,12 +10,12 @@
 #include "neyman/core/parallel.hpp"
 #include "neyman/simulators/distribution.hpp"
 #include "simulators/events.hpp"
+#include "simulators/infinity.hpp"
 
 namespace neyman {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int restarts = 12;
 constexpr int evaluations_a_parameter = 400;  // of one restart
 

@@ -15,6 +15,7 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "simulators/infinity.hpp"
 #include "simulators/reading.hpp"
 #include "simulators/shapes.hpp"
 
@@ -22,7 +23,6 @@ namespace neyman {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double always_rising_c = 0.83;  // with k >= 0 (Rayner and MacGillivray 2002)
 
 /// log(1 + z²) without overflow.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -12,14 +11,13 @@
 #include "neyman/simulators/bin_edges.hpp"
 #include "simulators/alias_table.hpp"
 #include "simulators/events.hpp"
+#include "simulators/infinity.hpp"
 #include "simulators/reading.hpp"
 #include "simulators/shapes.hpp"
 
 namespace neyman {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 void check_edges(const std::vector<std::vector<double>>& edges) {
   check_at_least("histogram", "axes", edges.size(), 1);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <numeric>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "neyman/core/check.hpp"
 #include "simulators/alias_table.hpp"
 #include "simulators/events.hpp"
+#include "simulators/infinity.hpp"
 #include "simulators/invert_cdf.hpp"
 #include "simulators/reading.hpp"
 #include "simulators/shapes.hpp"
@@ -19,8 +19,6 @@
 namespace neyman {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// What is left out of a sum must be below e^−37 of it: less than the rounding of double.
 constexpr double negligible = 37.0;

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 #include <utility>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "simulators/infinity.hpp"
 #include "simulators/invert_cdf.hpp"
 #include "simulators/reading.hpp"
 #include "simulators/shapes.hpp"
@@ -17,8 +17,6 @@
 namespace neyman {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 std::vector<std::string> default_names(std::size_t count) {
   std::vector<std::string> names;
