@@ -221,17 +221,33 @@ class SmoothAcross::Model::Fitter {
   void refit_offsets() {
     const auto count = index(model_.terms[0]);
     VectorXd beta = Eigen::Map<const VectorXd>(model_.coefficients.data(), index(model_.size()));
+    auto sums = accumulate(beta, subset_, true);
     for (int step = 0; step < 10; ++step) {
-      const auto sums = accumulate(beta, subset_, true);
       MatrixXd curvature = sums.curvature.topLeftCorner(count, count) * likelihood_scale_;
       curvature.diagonal() += precision_.head(count);
       const VectorXd gradient = sums.gradient.head(count) * likelihood_scale_ -
                                 precision_.head(count).cwiseProduct(beta.head(count));
-      const VectorXd change = curvature.llt().solve(gradient);
-      beta.head(count) += change;
-      if (change.cwiseAbs().maxCoeff() < 1e-6) break;
+      VectorXd next = beta;
+      next.head(count) += curvature.llt().solve(gradient);
+      sums = walk(beta, next, sums, subset_, true);
+      const double change = (next - beta).cwiseAbs().maxCoeff();
+      beta = next;
+      if (change < 1e-6) break;
     }
     std::copy(beta.begin(), beta.end(), model_.coefficients.begin());
+  }
+
+  /// Leaves the score as it is where the coefficients make the rows less likely.
+  void keep_if_likelier() {
+    const VectorXd zero = VectorXd::Zero(index(model_.size()));
+    const VectorXd beta =
+        Eigen::Map<const VectorXd>(model_.coefficients.data(), index(model_.size()));
+    if (accumulate(beta, subset_, false).log_likelihood >=
+        accumulate(zero, subset_, false).log_likelihood)
+      return;
+    covariance_ = MatrixXd::Zero(zero.size(), zero.size());
+    store(zero);
+    model_.complexity = 0.0;
   }
 
  private:
@@ -438,6 +454,20 @@ class SmoothAcross::Model::Fitter {
     return likelihood_scale_ * sums.log_likelihood - 0.5 * precision_.dot(beta.cwiseProduct(beta));
   }
 
+  /// Goes from β towards `next`, half as far until the objective is no lower; stays where it
+  /// always is: a full step may lead to where all rows are saturated, and from there anywhere.
+  Sums walk(const VectorXd& beta, VectorXd& next, const Sums& here,
+            const std::vector<std::uint32_t>& chosen, bool second_order) const {
+    const double before = objective(here, beta);
+    for (int half = 0; half < 30; ++half) {
+      auto sums = accumulate(next, chosen, second_order);
+      if (objective(sums, next) >= before - 1e-9 * std::abs(before)) return sums;
+      next = 0.5 * (next + beta);
+    }
+    next = beta;
+    return here;
+  }
+
   VectorXd improve(VectorXd beta, const std::vector<std::uint32_t>& chosen, int steps) {
     const bool whole = &chosen != &subset_;  // the curvature is then that of the subset already
     auto sums = accumulate(beta, chosen, !whole);
@@ -447,13 +477,7 @@ class SmoothAcross::Model::Fitter {
         if (step > 0) scale_likelihood(sums);
       }
       VectorXd next = solve(beta, sums.gradient);
-      const double before = objective(sums, beta);
-      sums = accumulate(next, chosen, !whole);
-      for (int half = 0; half < 12; ++half) {
-        if (objective(sums, next) >= before - 1e-9 * std::abs(before)) break;
-        next = 0.5 * (next + beta);
-        sums = accumulate(next, chosen, !whole);
-      }
+      sums = walk(beta, next, sums, chosen, !whole);
       const VectorXd change = next - beta;
       beta = next;
       const double moved =
@@ -575,6 +599,7 @@ void SmoothAcross::fit(const Rows& rows) {
       made->coefficients[m] *= shrink;
     made->shrinkage = shrink;
     fitter.refit_offsets();
+    fitter.keep_if_likelier();
   }
   model_ = std::move(made);
 }

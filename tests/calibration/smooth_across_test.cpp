@@ -204,6 +204,61 @@ TEST(SmoothAcross, WorksInTwoDimensions) {
   EXPECT_LT(std::sqrt(squares), 0.04);
 }
 
+TEST(SmoothAcross, MakesTheRowsLikelierWithManyParametersAndFewEventsToo) {
+  // θ ~ N(0, 0.1) and x ~ N(θ, 0.1) in ten dimensions, far inside the ranges, with the marginal as
+  // denominator and a score with twice the slope and noise: most rows are saturated, so that a
+  // Newton step from zero leads far away: of four seeds, this one did not come back.
+  constexpr std::size_t dimensions = 10, companions = 4;
+  const double sigma = std::sqrt(0.1);
+  std::vector<Parameter> parameters;
+  for (std::size_t d = 0; d < dimensions; ++d)
+    parameters.push_back({"t" + std::to_string(d), -6.0 * sigma, 6.0 * sigma, {}});
+  for (const std::uint64_t seed : {3}) {
+    RandomStream random(seed, "test");
+    Table table;
+    std::vector<double> points;
+    const auto add = [&](const std::vector<double>& x, const std::vector<double>& theta,
+                         std::uint8_t side, std::uint32_t event) {
+      double log_r = 0.0;
+      for (std::size_t d = 0; d < dimensions; ++d)
+        log_r += 0.5 * (std::log(2.0) + x[d] * x[d] / 0.2 - std::pow(x[d] - theta[d], 2) / 0.1);
+      table.logits.push_back(-2.0 * log_r + 3.0 * random.normal());
+      points.insert(points.end(), theta.begin(), theta.end());
+      table.denominator.push_back(side);
+      table.weights.push_back(side == 0 ? 1.0 : 1.0 / companions);
+      table.events.push_back(event);
+    };
+    std::vector<std::vector<double>> x(2500, std::vector<double>(dimensions)), theta = x;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      for (std::size_t d = 0; d < dimensions; ++d) {
+        theta[i][d] = sigma * random.normal();
+        x[i][d] = theta[i][d] + sigma * random.normal();
+      }
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      add(x[i], theta[i], 0, static_cast<std::uint32_t>(2 * i));
+      for (std::size_t k = 1; k <= companions; ++k)
+        add(x[i], theta[(i + 7 * k) % x.size()], 1, static_cast<std::uint32_t>(2 * i + 1));
+    }
+    table.points = Matrix(table.logits.size(), dimensions, points);
+    SmoothAcross calibration{ParameterSpace(parameters)};
+    calibration.fit(table.rows());
+    // The rows' log-likelihood, with both sides of equal weight.
+    const auto likelihood = [&](const auto& log_ratio) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < table.logits.size(); ++i) {
+        const double odds = table.denominator[i] == 0 ? -log_ratio(i) : log_ratio(i);
+        sum -= table.weights[i] * (std::max(odds, 0.0) + std::log1p(std::exp(-std::abs(odds))));
+      }
+      return sum;
+    };
+    const double before = likelihood([&](std::size_t i) { return -table.logits[i]; });
+    const double after = likelihood([&](std::size_t i) {
+      return calibration.log_ratios(Logits{table.logits[i]}, table.points.row(i))[0];
+    });
+    EXPECT_GT(after, before) << seed;
+  }
+}
+
 TEST(SmoothAcross, UsesPartsOfLargeSamplesWithoutLoss) {
   // Above 200 000 rows the curvature is that of a part; all rows count for the estimate.
   SmoothAcross small(space), large(space);
