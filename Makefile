@@ -40,6 +40,8 @@ bench:  ## Build and run the benchmarks
 	@$(CMAKE) --build build/bench
 	@for program in build/bench/benchmarks/*/bench_*; do \
 	  if [ -x $$program ]; then echo "== $$program"; $$program || exit 1; fi; done
+	@for script in benchmarks/python/*.py; do echo "== $$script"; \
+	  PYTHONPATH=build/bench/python $(PYTHON) $$script || exit 1; done
 	@if [ -x benchmarks/peers/run ]; then benchmarks/peers/run build/bench; fi
 
 peers:  ## Compare with what users run today, side by side; QUICK=1 for small sizes

@@ -16,7 +16,6 @@
 #include "neyman/core/version.hpp"
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/summary.hpp"
-#include "neyman/simulators/command.hpp"
 #include "output_folder.hpp"
 #include "study_file.hpp"
 #include "terminal.hpp"
@@ -84,8 +83,7 @@ int diagnose_study(const DiagnoseArguments& arguments) {
       fmt::format("The model is written by: neyman run {}{}", arguments.study,
                   arguments.model ? "" : "\nIf it is elsewhere, name it with --model.");
   const auto model = advised(advice, [&] { return load_model(path); });
-  set_cache_folder(*study.simulator,
-                   (std::filesystem::path(path).parent_path() / "cache").string());
+  study.simulator->set_cache_folder((std::filesystem::path(path).parent_path() / "cache").string());
   if (arguments.out) prepare_output_folder(*arguments.out);
   std::optional<Results> done;
   {

@@ -14,7 +14,6 @@
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/summary.hpp"
 #include "neyman/reports/terminal.hpp"
-#include "neyman/simulators/command.hpp"
 #include "output_folder.hpp"
 #include "study_file.hpp"
 #include "terminal.hpp"
@@ -130,7 +129,7 @@ int run_study(const RunArguments& arguments) {
   if (arguments.threads > 0) set_threads(arguments.threads);
   const auto out = arguments.out.value_or(default_output_folder(arguments.study, study.quick));
   prepare_output_folder(out);
-  set_cache_folder(*study.simulator, out + "/cache");
+  study.simulator->set_cache_folder(out + "/cache");
 
   const double start = seconds_now();
   Json stages = Json::array();

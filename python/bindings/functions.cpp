@@ -57,6 +57,8 @@ class FunctionSimulator final : public Distribution {
   struct Config {
     std::size_t dimension = 0;
     std::vector<std::string> features = {};
+    std::vector<std::string> parameters = {};  ///< of the function's θ, in its order
+    std::vector<std::size_t> columns = {};     ///< where they are in the θ that it is asked for
     Runs runs = {};
     bool elsewhere = false;  ///< in other processes
   };
@@ -68,6 +70,25 @@ class FunctionSimulator final : public Distribution {
   std::size_t dimension() const override { return config_.dimension; }
   std::vector<std::string> feature_names() const override { return config_.features; }
   Runs runs() const override { return config_.runs; }
+  std::optional<bool> depends_on(std::size_t parameter) const override {
+    const auto& used = config_.columns;
+    if (std::find(used.begin(), used.end(), parameter) == used.end()) return false;
+    return std::nullopt;
+  }
+  void set_cache_folder(const std::string& folder) const override {
+    in_python([&] { caller_->attr("keep_in")(folder); });
+  }
+  /// The same function for θ of other parameters, its own among them: keeps what it simulates in a
+  /// folder of its own.
+  DistributionPtr with_parameters(const ParameterSpace& parameters) const {
+    Config config = config_;
+    config.columns = columns_of(config.parameters, parameters);
+    DistributionPtr out;
+    in_python([&] {
+      out = std::make_shared<const FunctionSimulator>(caller_->attr("again")(), std::move(config));
+    });
+    return out;
+  }
 
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override {
     if (out.rows() == 0) return;
@@ -79,11 +100,34 @@ class FunctionSimulator final : public Distribution {
     call(points, 0, random.bits(), out);
   }
 
+  /// Where parameters are among those of a study.
+  static std::vector<std::size_t> columns_of(const std::vector<std::string>& names,
+                                             const ParameterSpace& parameters) {
+    std::vector<std::size_t> out;
+    for (const auto& name : names) {
+      const auto found = parameters.find(name);
+      if (!found)
+        throw ArgumentError("python: needs parameter '" + name +
+                            "', but there is no such parameter; change the parameters that "
+                            "PythonSimulator is given");
+      out.push_back(*found);
+    }
+    return out;
+  }
+
  private:
+  /// The θ of the function, in memory that Python may keep.
+  py::array own(MatrixView points) const {
+    Matrix out(points.rows(), config_.columns.size());
+    for (std::size_t i = 0; i < out.rows(); ++i)
+      for (std::size_t j = 0; j < out.cols(); ++j) out(i, j) = points(i, config_.columns[j]);
+    return to_array(std::move(out));
+  }
+
   /// `events`: how many at the one θ; 0: one for each row of θ.
   void call(MatrixView points, std::size_t events, std::uint64_t seed, Matrix& out) const {
     if (config_.elsewhere) return call_elsewhere(points, events, seed, out);
-    in_python([&] { copy_into((*caller_)(to_python(points), events, seed), out); });
+    in_python([&] { copy_into((*caller_)(own(points), events, seed), out); });
   }
 
   /// The thread that asked waits, not Python.
@@ -97,7 +141,7 @@ class FunctionSimulator final : public Distribution {
     const auto waiting = std::make_shared<Waiting>();
     std::unique_ptr<Held> future;
     in_python([&] {
-      future = std::make_unique<Held>(caller_->attr("submit")(to_python(points), events, seed));
+      future = std::make_unique<Held>(caller_->attr("submit")(own(points), events, seed));
       (*future)->attr("add_done_callback")(py::cpp_function([waiting](const py::object&) {
         const std::lock_guard lock(waiting->mutex);
         waiting->done = true;
@@ -168,23 +212,28 @@ class FunctionClassifier final : public Classifier {
 
 Simulator make_simulator(py::object caller, const ParameterSpace& parameters, std::size_t dimension,
                          const std::vector<std::string>& features, std::size_t events_per_run,
-                         std::size_t workers) {
+                         std::size_t block, std::size_t workers) {
   FunctionSimulator::Config config;
   config.dimension = dimension;
   config.features = features;
-  // One request of many θ is cut into parts for all workers; one of a single θ goes to one of them.
-  config.runs = {
-      .events = events_per_run, .at_once = events_per_run > 1 ? workers : 0, .tolerate = 0.0};
+  config.parameters = parameters.names();
+  config.columns = FunctionSimulator::columns_of(config.parameters, parameters);
+  config.runs = {.events = events_per_run, .at_once = workers, .tolerate = 0.0, .block = block};
   config.elsewhere = workers > 0;
   return {std::make_shared<const FunctionSimulator>(std::move(caller), config), parameters};
 }
 
 }  // namespace
 
+SettingValue::Object as_object(const Simulator& simulator) {
+  const auto make = [simulator](const ParameterSpace& parameters) -> DistributionPtr {
+    const auto* function = dynamic_cast<const FunctionSimulator*>(simulator.distribution.get());
+    return function == nullptr ? simulator.distribution : function->with_parameters(parameters);
+  };
+  return std::make_shared<DistributionObject>(make);
+}
+
 void bind_functions(py::module_& module) {
-  py::class_<Progress>(module, "Progress")
-      .def(py::init<std::string, std::size_t>())
-      .def("advance", &Progress::advance);
   module.def("function_simulator", &make_simulator);
   module.def("function_classifier", [](py::object adapter) -> std::shared_ptr<Classifier> {
     return std::make_shared<FunctionClassifier>(std::move(adapter));

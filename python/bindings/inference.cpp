@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "neyman/core/check.hpp"
+#include "neyman/core/progress.hpp"
 #include "neyman/inference/composite_test.hpp"
 #include "neyman/inference/constraint.hpp"
 #include "neyman/inference/contour.hpp"
@@ -431,6 +432,15 @@ void bind_inference(py::module_& module) {
           [](const AnyLikelihood& self) { return self.likelihood->differentiable(); })
       .def("__call__", &value, py::arg("theta"))
       .def("value_and_gradient", &value_and_gradient, py::arg("theta"))
+      // How long one evaluation takes without Python, for benchmarks.
+      .def("_seconds",
+           [](const AnyLikelihood& self, py::handle theta, std::size_t times) {
+             const auto point = as_point(theta, self.parameters(), "seconds", "theta");
+             const py::gil_scoped_release release;
+             const double start = seconds_now();
+             for (std::size_t i = 0; i < times; ++i) (*self.likelihood)(point);
+             return (seconds_now() - start) / static_cast<double>(times);
+           })
       .def("fit", &find_best)
       .def("interval", &interval)
       .def("scan", &scan_one)

@@ -10,7 +10,6 @@
 #include "neyman/reports/results_json.hpp"
 #include "neyman/reports/study_report.hpp"
 #include "neyman/reports/summary.hpp"
-#include "neyman/simulators/command.hpp"
 #include "ratios.hpp"
 #include "reports.hpp"
 #include "settings.hpp"
@@ -45,7 +44,7 @@ AnyRun run_study(const Study& study, const std::string& folder, const py::dict& 
   if (given.contains("fresh")) options.fresh = given["fresh"].cast<bool>();
   if (given.contains("figures")) options.figures = given["figures"].cast<bool>();
   options.command = "neyman.run(…) in Python";
-  set_cache_folder(*study.simulator, folder + "/cache");
+  study.simulator->set_cache_folder(folder + "/cache");
   auto done = long_work([&] { return run(study, options); });
   out.results = std::move(done.results);
   out.finished = done.finished;
@@ -86,6 +85,10 @@ void bind_pipeline(py::module_& module) {
                              [](const Study& self) {
                                return Simulator{self.simulator, self.parameters};
                              })
+      .def("keep_in",
+           [](const Study& self, const std::string& folder) {
+             self.simulator->set_cache_folder(folder);
+           })
       .def("reseed", [](Study& self, std::uint64_t seed) { reseed(self, seed); });
   module.def("stage_names", &stage_names);
 
@@ -104,9 +107,11 @@ void bind_pipeline(py::module_& module) {
       .def("summary", [](const AnyRun& self) { return reports::summary(self.results, false); })
       .def("figures", [](const AnyRun& self) { return figures_of(self.results); })
       .def("report", [](const AnyRun& self) { return reports::study_report(self.results); })
-      .def("write", [](const AnyRun& self, const std::string& folder, bool figures) {
+      .def("write", [](const AnyRun& self, const std::string& folder, bool figures, bool model) {
         auto results = self.results;
-        return long_work([&] { return write_outputs(results, self.model.get(), folder, figures); });
+        return long_work([&] {
+          return write_outputs(results, model ? self.model.get() : nullptr, folder, figures);
+        });
       });
   module.def("run", &run_study);
 

@@ -1,5 +1,8 @@
 #include "settings.hpp"
 
+#include "neyman/classifiers/classifier.hpp"
+#include "simulators.hpp"
+
 namespace neyman::python {
 
 namespace {
@@ -24,6 +27,11 @@ SettingValue::Table convert_table(py::handle mapping, const char* function, cons
     if (!py::isinstance<py::str>(pair[0])) refuse(function, path + "'s key", pair[0]);
     if (pair[1].is_none()) continue;
     const auto key = pair[0].cast<std::string>();
+    if (key == "object" && py::hasattr(pair[1], "_core_object")) {
+      const auto held = pair[1].attr("_core_object");
+      table.emplace_back(key, SettingValue{as_object(held.cast<const Simulator&>())});
+      continue;
+    }
     table.emplace_back(
         key, convert(pair[1], function, path.empty() ? key : path + "." + key, depth + 1));
   }
@@ -58,6 +66,9 @@ SettingValue convert(py::handle value, const char* function, const std::string& 
     return {std::move(array)};
   }
   if (is_mapping(value)) return {convert_table(value, function, path, depth)};
+  if (py::isinstance<Classifier>(value))
+    return {SettingValue::Object(
+        std::make_shared<ClassifierObject>(value.cast<std::shared_ptr<Classifier>>()))};
   if (py::hasattr(value, "_settings"))  // a distribution, a classifier, a calibrator
     return convert(value.attr("_settings")(), function, path, depth + 1);
   if (py::hasattr(value, "__fspath__"))
@@ -76,6 +87,8 @@ py::object convert_back(const SettingValue& value) {
       return out;
     } else if constexpr (std::is_same_v<T, SettingValue::Table>) {
       return to_dict(content);
+    } else if constexpr (std::is_same_v<T, SettingValue::Object>) {
+      throw ArgumentError("to_dict: a part is written in Python, which no file can hold");
     } else {
       return py::cast(content);
     }

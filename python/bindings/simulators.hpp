@@ -11,4 +11,7 @@ struct Simulator {
   ParameterSpace parameters;
 };
 
+/// A simulator that is written in Python as a value of a study.
+SettingValue::Object as_object(const Simulator& simulator);
+
 }  // namespace neyman::python

@@ -364,7 +364,7 @@ class RandomForest(Classifier):
 class Ensemble(Classifier):
     """z(x) = (1/K) Σ_k z_k(x): K classifiers, each with a seed of its own.
 
-    `of`: what the members are: a classifier, a kind, or a list of classifiers.
+    `of`: what the members are: a classifier, ours or of another library, a kind, or a list of them.
 
     >>> import neyman
     >>> neyman.Ensemble(members=2, of=neyman.Logistic()).fit([[0.0], [1.0]], [0, 1]).predict([[0.0]])
@@ -376,6 +376,17 @@ class Ensemble(Classifier):
     def __init__(self, *, members: int | None = None, bootstrap: bool | None = None,
                  of: Any = None, seed: int | None = None) -> None:
         self.members, self.bootstrap, self.of, self.seed = members, bootstrap, of, seed
+
+    def _settings(self) -> Mapping[str, Any]:
+        def member(value: Any) -> Any:
+            return value if isinstance(value, (str, Mapping)) else classifier(value)
+
+        out = dict(super()._settings())
+        if isinstance(self.of, (list, tuple)):
+            out["of"] = [member(value) for value in self.of]
+        elif self.of is not None:
+            out["of"] = member(self.of)
+        return out
 
 
 _all: tuple[type[Classifier], ...] = (BoostedTrees, Ensemble, Logistic, Mlp, RandomForest)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
 import inspect
 import os
 import signal
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_all_start_methods, get_context
 from typing import Any
@@ -19,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neyman import _core, progress
+from neyman import _core
 from neyman._arrays import column_names
 from neyman.classifiers import Classifier
 from neyman.core import (Parameters, ParametersLike, as_parameters, check_count, check_flag,
@@ -30,7 +27,10 @@ from neyman.simulators import Distribution
 __all__ = ["PythonClassifier", "PythonSimulator"]
 
 Floats = npt.NDArray[np.float64]
-_BLOCK = 100  # calls that go to a worker together: a tenth of a second where one takes a millisecond
+# What goes to a worker, and is kept, together: calls, a tenth of a second where one takes a
+# millisecond, and events of one call.
+_CALLS = 100
+_ROWS = 1000
 
 
 def _fingerprint(function: Any, more: str) -> str:
@@ -129,81 +129,44 @@ class Caller:
         self._fingerprint = fingerprint
         self._folder = ""
         self._pool: ProcessPoolExecutor | None = None
-        self.progress: _core.Progress | None = None  # of what is being simulated
 
-    def _parts(self, theta: Floats, events: int, seed: int) -> list[tuple[Floats, int, int]]:
-        """A request of the core in parts: few enough calls in each to stop after, and to keep."""
-        if events or self._job[1]:
-            return [(theta, events, seed)]
-        return [(theta[begin:begin + _BLOCK], 0, seed + begin)
-                for begin in range(0, len(theta), _BLOCK)]
+    def again(self) -> Caller:
+        """The same with a folder and with worker processes of its own."""
+        made = Caller(*self._job, self._workers, self._fingerprint)
+        made._folder = self._folder
+        return made
 
     def __call__(self, theta: Floats, events: int, seed: int) -> Floats:
-        out = []
-        for part in self._parts(theta, events, seed):
-            path = self._path(*part)
-            found = self._kept(path)
-            if found is None:
-                found = self._keep(path, _simulate(*self._job, *part))
-            self._advance(len(found))
-            out.append(found)
-        return np.concatenate(out)
-
-    def submit(self, theta: Floats, events: int, seed: int) -> Future[list[Floats]]:
-        """What is done when all parts are."""
-        whole: Future[list[Floats]] = Future()
-        futures = [self._begin(part) for part in self._parts(theta, events, seed)]
-        left = [len(futures)]
-        lock = threading.Lock()
-
-        def note(_: Any) -> None:
-            with lock:
-                left[0] -= 1
-                last = left[0] == 0
-            if last:
-                whole.set_result([])
-
-        whole._neyman_parts = futures  # type: ignore[attr-defined]
-        for future in futures:
-            future.add_done_callback(note)
-        return whole
-
-    def _begin(self, part: tuple[Floats, int, int]) -> Future[Floats]:
-        path = self._path(*part)
+        path = self._path(theta, events, seed)
         kept = self._kept(path)
         if kept is not None:
-            future: Future[Floats] = Future()
-            future.set_result(kept)
-        else:
-            if self._pool is None:
-                # Processes that are forked know functions that cannot be pickled, as of a notebook.
-                method = "fork" if "fork" in get_all_start_methods() else None
-                self._pool = ProcessPoolExecutor(self._workers, get_context(method), _begin_work,
-                                                 (self._job,))
-            future = self._pool.submit(_work, *part)
+            return kept
+        return self._keep(path, _simulate(*self._job, theta, events, seed))
 
-        def done(finished: Future[Floats]) -> None:
-            if not finished.cancelled() and finished.exception() is None:
-                found = finished.result()
-                if kept is None:
-                    self._keep(path, found)
-                self._advance(len(found))
-
-        future.add_done_callback(done)
+    def submit(self, theta: Floats, events: int, seed: int) -> Future[Floats]:
+        path = self._path(theta, events, seed)
+        kept = self._kept(path)
+        if kept is not None:
+            done: Future[Floats] = Future()
+            done.set_result(kept)
+            return done
+        if self._pool is None:
+            # Processes that are forked know functions that cannot be pickled, as of a notebook.
+            method = "fork" if "fork" in get_all_start_methods() else None
+            self._pool = ProcessPoolExecutor(self._workers, get_context(method), _begin_work,
+                                             (self._job,))
+        future = self._pool.submit(_work, theta, events, seed)
+        future._neyman_path = path  # type: ignore[attr-defined]
         return future
 
-    def finish(self, whole: Future[list[Floats]]) -> Floats:
+    def finish(self, future: Future[Floats]) -> Floats:
         try:
-            return np.concatenate([part.result()
-                                   for part in whole._neyman_parts])  # type: ignore[attr-defined]
+            found = future.result()
         except Exception:
             self.close()
             raise
-
-    def _advance(self, events: int) -> None:
-        bar = self.progress
-        if bar is not None:
-            bar.advance(events)
+        path = getattr(future, "_neyman_path", "")
+        return self._keep(path, found) if path else found
 
     def close(self) -> None:
         """Ends the worker processes; others are started where they are needed again."""
@@ -290,28 +253,19 @@ class PythonSimulator(Distribution):
         fingerprint = _fingerprint(function, f"{version} {per_row}")
         self._caller = Caller(function, per_row, dimension, workers, fingerprint)
         self._made = _core.function_simulator(self._caller, self._parameters._core, dimension,
-                                              names or [], events_per_run, workers)
-        self._given = {"kind": "python"}
+                                              names or [], events_per_run,
+                                              _ROWS if per_row else _CALLS, workers)
+        self._given: dict[str, Any] = {"kind": "python", "object": self, "fingerprint": fingerprint}
         self._folder = "."
 
     def keep_in(self, folder: str | os.PathLike[str]) -> None:
         """Keeps what is simulated from now on in a folder, and takes it from there."""
         self._caller.keep_in(os.fspath(folder))
 
-    @contextlib.contextmanager
-    def _showing(self, events: int) -> Iterator[None]:
-        self._caller.progress = _core.Progress("simulate", events)
-        start = time.monotonic()
-        try:
-            yield
-            if progress._wanted():
-                progress._show("simulate", events, events, time.monotonic() - start, 0.0, True)
-        finally:
-            self._caller.progress = None
-
-    def _settings(self) -> Mapping[str, Any]:
-        raise ArgumentError("the simulator is a Python function, but must be one of neyman's to be a "
-                            "part of another, or of a study")
+    @property
+    def _core_object(self) -> _core.Simulator:
+        """What stands for it in a study."""
+        return self._simulator()
 
     def close(self) -> None:
         """Ends the worker processes; they are started again where they are needed."""
@@ -445,8 +399,8 @@ class PythonClassifier(Classifier):
         return _core.function_classifier(Adapter(self.model, self.train).fresh())
 
     def _settings(self) -> Mapping[str, Any]:
-        raise ArgumentError("the classifier is written in Python, but must be one of neyman's to be a "
-                            "part of another, or of a study")
+        # Nothing of it is kept in files, so that no text has to tell it from others.
+        return {"kind": "python", "object": self._make()}
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)

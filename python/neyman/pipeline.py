@@ -12,9 +12,11 @@ import numpy as np
 
 from neyman import _core
 from neyman._files import as_path
+from neyman.classifiers import Classifier, classifier
 from neyman.core import Parameters, check_count, check_flag, check_text, given, optional
 from neyman.data import Samples
 from neyman.errors import ArgumentError
+from neyman.functions import PythonSimulator
 from neyman.inference import Likelihood
 from neyman.ratios import Ratio, _of_core
 
@@ -144,11 +146,12 @@ class Result(Record):
     """What a run found. Everything that results.json holds is an attribute:
     `result.fit.parameters.gamma.estimate`; `to_dict()` is all of it."""
 
-    def __init__(self, core: _core.Run) -> None:
+    def __init__(self, core: _core.Run, keeps_model: bool = True) -> None:
         # A run that stopped before the fit has nothing to tell yet.
         super().__init__(json.loads(core.json()) if core.fitted
                          else {"study": {"name": core.name, "seed": core.seed}})
         self._run = core
+        self._keeps_model = keeps_model
 
     @property
     def finished(self) -> bool:
@@ -162,10 +165,11 @@ class Result(Record):
         return None if model is None else Model(model)
 
     def write(self, folder: Path, *, figures: bool = True) -> list[str]:
-        """Writes results.json, report.html, figures/ and model.h5; returns the paths."""
+        """Writes results.json, report.html, figures/ and, where the classifier is one of neyman's,
+        model.h5; returns the paths."""
         if not self._run.fitted:
             raise ArgumentError("write: the run stopped before the fit, but must have gone further")
-        return self._run.write(as_path("write", folder, "folder"), figures)
+        return self._run.write(as_path("write", folder, "folder"), figures, self._keeps_model)
 
     def __repr__(self) -> str:
         return self._run.summary() if self._run.fitted else f"Result({self._run.name}, not fitted)"
@@ -188,8 +192,9 @@ class Result(Record):
 class Study:
     """A study, read and checked as a whole: from a TOML file, or from a dict of the same shape.
 
-    In a dict the simulator may be a distribution and the classifier one of ours. Problems are told all
-    at once.
+    In a dict the simulator, or a component of a mixture, may be a distribution or a Python function
+    `simulate(theta, n, rng)` (see `PythonSimulator`), and the classifier one of ours or of another
+    library (see `PythonClassifier`). Problems are told all at once.
 
     >>> import neyman
     >>> neyman.Study({"parameters": {"mu": {"range": [0]}}, "simulator": {"kind": "normall"}})
@@ -200,8 +205,15 @@ class Study:
 
     def __init__(self, study: Path | Mapping[str, Any], *, folder: Path = ".",
                  seed: int | None = None) -> None:
+        self._keeps_model = True
         if isinstance(study, Mapping):
-            self._core = _core.Study.make(study, as_path("Study", folder, "folder"))
+            table = dict(study)
+            if "simulator" in table:
+                table["simulator"] = _with_functions(table["simulator"], table.get("parameters"))
+            if "classifier" in table:
+                table["classifier"] = _with_classifiers(table["classifier"])
+                self._keeps_model = not _in_python(table["classifier"])
+            self._core = _core.Study.make(table, as_path("Study", folder, "folder"))
         else:
             self._core = _core.Study.read(as_path("Study", study, "study"))
         if seed is not None:
@@ -226,6 +238,34 @@ class Study:
         return f"Study({self.name}: {', '.join(self.parameters.names)})"
 
 
+def _with_functions(simulator: Any, parameters: Any) -> Any:
+    """With functions, of the parameters of the study, as simulators."""
+    if isinstance(simulator, Mapping):
+        return {key: _with_functions(value, parameters) for key, value in simulator.items()}
+    if isinstance(simulator, (list, tuple)):
+        return [_with_functions(value, parameters) for value in simulator]
+    return PythonSimulator(simulator, parameters) if callable(simulator) else simulator
+
+
+def _with_classifiers(learned: Any) -> Any:
+    """With classifiers of other libraries, also as members of an ensemble, as ours."""
+    if isinstance(learned, Mapping):
+        return {key: _with_classifiers(value) if key == "of" else value
+                for key, value in learned.items()}
+    if isinstance(learned, (list, tuple)):
+        return [_with_classifiers(value) for value in learned]
+    return learned if learned is None or isinstance(learned, str) else classifier(learned)
+
+
+def _in_python(learned: Any) -> bool:
+    """Whether a classifier of a study, or a member of it, is of another library."""
+    if isinstance(learned, Mapping):
+        return "object" in learned or _in_python(learned.get("of"))
+    if isinstance(learned, (list, tuple)):
+        return any(_in_python(value) for value in learned)
+    return isinstance(learned, Classifier) and _in_python(learned._settings())
+
+
 def stage_names() -> list[str]:
     """The stages of a run in their order."""
     return _core.stage_names()
@@ -238,7 +278,9 @@ def run(study: Study | Path | Mapping[str, Any], *, out: Path | None = None,
 
     With `out`, everything is kept in that folder as the command line does: a run that was stopped
     goes on where it was, and what has not changed is not done again; `start` and `until` name stages
-    (see `stage_names`), `fresh` forgets all. Without, nothing is written.
+    (see `stage_names`), `fresh` forgets all. Without, nothing is written. Of a classifier of another
+    library no stage can be kept, and no model.h5: such a study is run as a whole, and only what a
+    Python simulator gave is kept in the folder's `cache`.
 
     >>> import neyman
     >>> result = neyman.run({
@@ -267,4 +309,13 @@ def run(study: Study | Path | Mapping[str, Any], *, out: Path | None = None,
     folder = "" if out is None else as_path("run", out, "out")
     if folder:
         os.makedirs(folder, exist_ok=True)
-    return Result(_core.run(study._core, folder, options))
+    if study._keeps_model or not folder:
+        return Result(_core.run(study._core, folder, options), study._keeps_model)
+    figures = options.pop("figures", True)
+    if options:
+        raise ArgumentError(f"run: {', '.join(options)} is given, but needs a classifier of neyman's: "
+                            "no stage of another is kept")
+    study._core.keep_in(os.path.join(folder, "cache"))
+    result = Result(_core.run(study._core, "", {}), keeps_model=False)
+    result.write(folder, figures=figures)
+    return result

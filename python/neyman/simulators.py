@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
@@ -149,10 +148,6 @@ class Distribution:
             found["converged"], found["evaluations"],
             [name for name, at_limit in zip(names, found["at_limit"]) if at_limit])
 
-    def _showing(self, events: int) -> Any:
-        """While so many events are simulated: those that take long show how far they are."""
-        return contextlib.nullcontext()
-
     def to_dict(self) -> dict[str, Any]:
         """As in a study file."""
         return _core._roundtrip(self._given)
@@ -171,8 +166,11 @@ def _has_formula(value: Any) -> bool:
     if isinstance(value, Distribution):
         value = value._given
     if isinstance(value, Mapping):
+        written_in_python = isinstance(value.get("object"), Distribution)
+        if written_in_python:
+            return len(value["object"].parameters) > 0
         return any(_has_formula(entry) for key, entry in value.items()
-                   if key not in ("kind", "name", "names", "fingerprint"))
+                   if key not in ("kind", "name", "names"))
     if isinstance(value, (list, tuple)):
         return any(_has_formula(entry) for entry in value)
     return isinstance(value, str)
@@ -404,6 +402,5 @@ def simulate(simulator: Distribution, n: int, *, design: DesignLike = "uniform",
         raise ArgumentError(f"simulate: simulator is {shown(simulator)}, but must be a distribution")
     where = as_design(design, simulator.parameters)
     count, start = check_count("simulate", "n", n), check_count("simulate", "seed", seed)
-    with simulator._showing(count):
-        return Samples._of(_core.simulate(simulator._simulator(), where._core, count, start,
-                                          check_text("simulate", "purpose", purpose)))
+    return Samples._of(_core.simulate(simulator._simulator(), where._core, count, start,
+                                      check_text("simulate", "purpose", purpose)))

@@ -63,7 +63,10 @@ std::string describe(const SettingValue& value) {
                                [](double v) { return fmt::format("{}", v); },
                                [](const std::string& v) { return fmt::format("\"{}\"", v); },
                                [](const SettingValue::Array&) -> std::string { return "a list"; },
-                               [](const SettingValue::Table&) -> std::string { return "a table"; }},
+                               [](const SettingValue::Table&) -> std::string { return "a table"; },
+                               [](const SettingValue::Object&) -> std::string {
+                                 return "an object";
+                               }},
                     value.data);
 }
 

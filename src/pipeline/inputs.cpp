@@ -52,6 +52,8 @@ std::string normalised(const SettingValue& value, const std::string& folder,
           entries.push_back(fmt::format("{}'{}'={}", key.size(), key, normalised(entry, folder)));
       std::sort(entries.begin(), entries.end());
       return fmt::format("{{{}}}", fmt::join(entries, ","));
+    } else if constexpr (std::is_same_v<T, SettingValue::Object>) {
+      return "object";  // beside it stands a text that tells one from another
     } else {
       return fmt::format("{}", content);
     }

@@ -504,12 +504,6 @@ SimulatorTally Command::take_tally() const {
   return out;
 }
 
-void set_cache_folder(const Distribution& simulator, const std::string& folder) {
-  if (const auto* command = dynamic_cast<const Command*>(&simulator))
-    command->set_cache_folder(folder);
-  for (const auto& part : simulator.parts()) set_cache_folder(*part, folder);
-}
-
 SimulatorTally take_tally(const Distribution& simulator) {
   SimulatorTally out;
   if (const auto* command = dynamic_cast<const Command*>(&simulator)) out = command->take_tally();

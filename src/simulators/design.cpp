@@ -594,8 +594,9 @@ Samples simulate(const Distribution& distribution, const ParameterSpace& paramet
   if (in_runs) return out;
   out.theta = design.draw(n, seed, fmt::format("{}/theta", purpose));
   out.x = Matrix(n, d);
+  const auto runs = distribution.runs();
   Progress progress("simulate", n, "events");
-  parallel_blocks(n, draw_block, [&](Block block) {
+  const auto draw = [&](Block block) {
     RandomStream random(seed, purpose, block.index);
     Matrix drawn(block.size(), d);
     const auto theta = out.theta.rows(block.begin, block.end);
@@ -618,7 +619,12 @@ Samples simulate(const Distribution& distribution, const ParameterSpace& paramet
     }
     std::copy(drawn.values().begin(), drawn.values().end(), out.x.data() + block.begin * d);
     progress.advance(block.size());
-  });
+  };
+  const std::size_t size = runs.block > 0 ? runs.block : draw_block;
+  if (runs.at_once > 0)
+    waiting_blocks(n, size, runs.at_once, draw);
+  else
+    parallel_blocks(n, size, draw);
   return out;
 }
 

@@ -48,8 +48,13 @@ Distribution::Runs Distribution::runs() const {
     out.events = std::max(out.events, own.events);
     out.at_once = std::max(out.at_once, own.at_once);
     out.tolerate = std::max(out.tolerate, own.tolerate);
+    out.block = std::max(out.block, own.block);
   }
   return out;
+}
+
+void Distribution::set_cache_folder(const std::string& folder) const {
+  for (const auto& part : parts()) part->set_cache_folder(folder);
 }
 
 std::optional<bool> Distribution::depends_on(std::size_t parameter) const {
@@ -83,10 +88,12 @@ void sample_into(const Distribution& distribution, std::span<const double> point
     progress.advance(block.size());
   };
   const auto runs = distribution.runs();
+  const std::size_t least = runs.block > 0 ? runs.block : runs.at_once > 0 ? 1 : sample_block;
+  const std::size_t size = std::max(least, runs.events);
   if (runs.at_once > 0)
-    waiting_blocks(out.rows(), runs.events, runs.at_once, draw);
+    waiting_blocks(out.rows(), size, runs.at_once, draw);
   else
-    parallel_blocks(out.rows(), std::max(sample_block, runs.events), draw);
+    parallel_blocks(out.rows(), size, draw);
 }
 
 bool can_simulate(const Distribution& distribution) {

@@ -59,6 +59,15 @@ std::vector<std::string> distribution_kinds() {
 
 DistributionPtr make_distribution(Settings settings, const ParameterSpace& parameters,
                                   const std::string& folder) {
+  if (const auto given = settings.object<DistributionObject>("object")) {
+    for (const char* key : {"kind", "fingerprint", "name"}) settings.skip(key);
+    try {
+      return given->make(parameters);
+    } catch (const ArgumentError& error) {
+      settings.problem("", error.reason());
+      return nullptr;
+    }
+  }
   Kinds kinds{"simulator", "how events are made", "", {}};
   for (const auto& entry : entries) kinds.names.emplace_back(entry.kind, entry.meaning);
   return settings.by_kind(kinds, [&](const std::string& kind, Settings table) -> DistributionPtr {

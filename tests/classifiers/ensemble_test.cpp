@@ -122,5 +122,20 @@ TEST(Ensemble, RefusesBadConfiguration) {
   EXPECT_THROW(Ensemble({.of = {nullptr}}), ArgumentError);
 }
 
+TEST(MakeClassifier, TakesOneThatTheProgramMade) {
+  const auto mine = std::make_shared<const Logistic>(Logistic::Config{.l2 = 0.125});
+  const SettingValue object{SettingValue::Object(std::make_shared<ClassifierObject>(mine))};
+  const Table table{{"kind", text("mine")}, {"object", object}, {"fingerprint", text("1")}};
+  Settings settings{Table{{"of", {table}}, {"members", {std::int64_t{2}}}}};
+  const Ensemble ensemble(Ensemble::Config::from(settings));
+  settings.refuse_unread();
+  EXPECT_TRUE(settings.problems().empty());
+  ASSERT_EQ(ensemble.config().of.size(), 1U);
+  const auto* copy = dynamic_cast<const Logistic*>(ensemble.config().of[0].get());
+  ASSERT_NE(copy, nullptr);
+  EXPECT_NE(copy, mine.get());
+  EXPECT_EQ(copy->config().l2, 0.125);
+}
+
 }  // namespace
 }  // namespace neyman

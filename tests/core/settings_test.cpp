@@ -137,5 +137,21 @@ TEST(Settings, OptionalNumbers) {
   EXPECT_EQ(words(settings), (std::vector<std::string>{"s:3: odd is \"a\", but must be a number"}));
 }
 
+TEST(Settings, ObjectsAreReadByTheirType) {
+  struct One final : SettingObject {};
+  struct Other final : SettingObject {};
+  const auto one = std::make_shared<const One>();
+  Settings settings(
+      Table{{"held", value(SettingValue::Object(one), 0)}, {"text", value(std::string("t"), 0)}});
+  EXPECT_EQ(settings.object<Other>("held"), nullptr);
+  EXPECT_EQ(settings.object<One>("text"), nullptr);
+  EXPECT_EQ(settings.object<One>("absent"), nullptr);
+  EXPECT_EQ(settings.object<One>("held"), one);
+  settings.refuse_unread();  // `held` has been read, `text` has not
+  ASSERT_EQ(settings.problems().size(), 1u);
+  EXPECT_EQ(settings.problems()[0].key, "text");
+  EXPECT_EQ(describe(*settings.find("held")), "an object");
+}
+
 }  // namespace
 }  // namespace neyman

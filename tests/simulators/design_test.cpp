@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "neyman/core/parallel.hpp"
@@ -417,6 +418,65 @@ TEST(Simulate, NamesTheThetaWhereASimulatorIsNotDefined) {
   EXPECT_TRUE(contains(message, "(at s = -0.")) << message;
   EXPECT_TRUE(contains(error_of([&] { simulate(narrow, one, Design(space), 1, 1, "train"); }),
                        "of other parameters"));
+}
+
+/// Counts how many events each call is asked for.
+class Counting final : public Distribution {
+ public:
+  explicit Counting(Runs runs) : runs_(runs) {}
+  std::string kind() const override { return "counting"; }
+  std::size_t dimension() const override { return 1; }
+  Runs runs() const override { return runs_; }
+  void sample(std::span<const double>, RandomStream&, Matrix& out) const override {
+    const std::lock_guard lock(mutex_);
+    sizes_.insert(out.rows());
+  }
+  void sample_each(MatrixView points, RandomStream&, Matrix& out) const override {
+    const std::lock_guard lock(mutex_);
+    sizes_.insert(points.rows());
+    for (std::size_t i = 0; i < out.rows(); ++i) out(i, 0) = points(i, 0);
+  }
+  std::multiset<std::size_t> sizes() const { return sizes_; }
+
+ private:
+  Runs runs_;
+  mutable std::mutex mutex_;
+  mutable std::multiset<std::size_t> sizes_;
+};
+
+TEST(Simulate, CutsTheEventsAsTheSimulatorLikesThem) {
+  const ParameterSpace line({{"alpha", -1, 1, {}}});
+  for (const std::size_t at_once : {0, 3}) {
+    const Counting simulator({.at_once = at_once, .block = 40});
+    const auto events = simulate(simulator, line, Design(line), 100, 1, "test");
+    EXPECT_EQ(simulator.sizes(), (std::multiset<std::size_t>{20, 40, 40}));
+    EXPECT_EQ(events.x, events.theta);
+
+    const Counting at_one({.at_once = at_once, .block = 40});
+    sample(at_one, std::vector{0.0}, 100, 1, "test");
+    EXPECT_EQ(at_one.sizes(), (std::multiset<std::size_t>{20, 40, 40}));
+  }
+}
+
+TEST(MakeDistribution, TakesOneThatTheProgramMade) {
+  const ParameterSpace line({{"alpha", -1, 1, {}}});
+  const DistributionPtr made = std::make_shared<Counting>(Distribution::Runs{});
+  const auto make = [&](const ParameterSpace& parameters) {
+    if (parameters.size() != 1) throw ArgumentError("mine: needs one parameter");
+    return made;
+  };
+  const SettingValue object{SettingValue::Object(std::make_shared<DistributionObject>(make))};
+  const SettingValue::Table table{
+      {"kind", {std::string("mine")}}, {"object", object}, {"fingerprint", {std::string("1")}}};
+  Settings settings(table);
+  EXPECT_EQ(make_distribution(settings, line), made);
+  settings.refuse_unread();
+  EXPECT_TRUE(settings.problems().empty());
+
+  Settings of_none(table);
+  EXPECT_EQ(make_distribution(of_none, ParameterSpace()), nullptr);
+  ASSERT_EQ(of_none.problems().size(), 1u);
+  EXPECT_EQ(of_none.problems()[0].message, "needs one parameter");
 }
 
 }  // namespace

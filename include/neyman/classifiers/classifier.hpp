@@ -75,6 +75,13 @@ class Classifier {
   virtual void load(const Archive& archive) = 0;
 };
 
+/// A classifier that the calling program made, as the value of a table's key `object`: `kind` and
+/// `fingerprint` (a text that is another one where the classifier is) may stand beside it.
+struct ClassifierObject final : SettingObject {
+  explicit ClassifierObject(std::shared_ptr<const Classifier> made) : classifier(std::move(made)) {}
+  std::shared_ptr<const Classifier> classifier;
+};
+
 /// Makes an unfitted classifier from `kind = "…"` and its options in a study's table.
 std::unique_ptr<Classifier> make_classifier(Settings settings);
 std::unique_ptr<Classifier> make_classifier(const std::string& kind);

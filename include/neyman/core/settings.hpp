@@ -21,12 +21,19 @@ namespace neyman {
 
 class Settings;
 
+/// What no file can hold, such as a simulator that the calling program made: rooms that take such
+/// objects derive their own.
+struct SettingObject {
+  virtual ~SettingObject() = default;
+};
+
 /// One value of the tree.
 struct SettingValue {
   using Array = std::vector<SettingValue>;
   /// Tables keep the order of the file.
   using Table = std::vector<std::pair<std::string, SettingValue>>;
-  std::variant<bool, std::int64_t, double, std::string, Array, Table> data = false;
+  using Object = std::shared_ptr<const SettingObject>;
+  std::variant<bool, std::int64_t, double, std::string, Array, Table, Object> data = false;
   int line = 0;
 };
 
@@ -108,6 +115,15 @@ class Settings {
     }
     const auto kind = kind_of(kinds);
     return kind ? make(*kind, *this) : Made{};
+  }
+  /// An object that the calling program made; null where there is none of this type.
+  template <class T>
+  std::shared_ptr<const T> object(std::string_view key) {
+    const auto* found = find(key);
+    const auto* held = found == nullptr ? nullptr : std::get_if<SettingValue::Object>(&found->data);
+    auto made = held == nullptr ? nullptr : std::dynamic_pointer_cast<const T>(*held);
+    if (made != nullptr) skip(key);
+    return made;
   }
   /// Counts a key as read, whatever it holds: for one that is refused for another reason.
   void skip(std::string_view key) { read(key); }

@@ -84,7 +84,7 @@ class Command final : public Distribution {
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
 
   /// Keeps results in a folder from now on; empty: nowhere.
-  void set_cache_folder(const std::string& folder) const;
+  void set_cache_folder(const std::string& folder) const override;
   /// What has happened since it was last asked.
   SimulatorTally take_tally() const;
 
@@ -111,8 +111,6 @@ class Command final : public Distribution {
   std::shared_ptr<State> state_;
 };
 
-/// Gives all commands that a simulator is made of a folder for their results.
-void set_cache_folder(const Distribution& simulator, const std::string& folder);
 /// What has happened to all of them since they were last asked.
 SimulatorTally take_tally(const Distribution& simulator);
 

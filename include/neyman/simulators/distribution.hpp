@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "neyman/core/matrix.hpp"
@@ -59,12 +61,16 @@ class Distribution {
     std::size_t events = 1;   ///< of a run, all at one θ; 1: each event may have a θ of its own
     std::size_t at_once = 0;  ///< runs that wait for another program; 0: none, threads do the work
     double tolerate = 0.0;    ///< the share of runs that may fail, to be left out
+    std::size_t block = 0;    ///< events that are asked for together; 0: as suits the threads
   };
   /// By default the largest of the parts.
   virtual Runs runs() const;
   /// Events that were made before, where there can be no others: `sample` then throws
   /// SimulatorError. Null: it can simulate.
   virtual const Samples* stored() const { return nullptr; }
+  /// Keeps what it simulates in a folder from now on, and takes it from there; empty: nowhere. Most
+  /// kinds keep nothing.
+  virtual void set_cache_folder(const std::string& folder) const;
   /// Whether its events depend on a parameter, where that is known without drawing any. By default
   /// true where a part depends on it.
   virtual std::optional<bool> depends_on(std::size_t parameter) const;
@@ -136,6 +142,14 @@ DistributionFit fit(const Distribution& distribution, const ParameterSpace& para
 /// `folder` is where relative file names start.
 DistributionPtr make_distribution(Settings settings, const ParameterSpace& parameters,
                                   const std::string& folder = ".");
+/// A distribution that the calling program makes, as the value of a table's key `object`: `kind` and
+/// `fingerprint` (a text that is another one where the distribution is) may stand beside it.
+struct DistributionObject final : SettingObject {
+  /// The distribution for θ of the study's parameters; ArgumentError where it needs others.
+  using Make = std::function<DistributionPtr(const ParameterSpace&)>;
+  explicit DistributionObject(Make how) : make(std::move(how)) {}
+  Make make;
+};
 /// The names that `kind` may have, in the order of the room's list.
 std::vector<std::string> distribution_kinds();
 
