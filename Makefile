@@ -2,7 +2,7 @@
 #
 # PRESET=debug make test       the same with address and undefined-behaviour sanitizers
 .DEFAULT_GOAL := help
-.PHONY: help setup configure demo test bench peers lint format reference docs clean
+.PHONY: help setup configure demo test fuzz bench peers lint format reference docs clean
 
 PRESET ?= release
 BUILD = build/$(PRESET)
@@ -34,6 +34,11 @@ test: configure  ## Build everything and run every test
 	@$(CMAKE) --build $(BUILD)
 	@$(CTEST) --preset $(PRESET)
 
+fuzz:  ## Ten thousand random calls of the Python package under the address sanitizer
+	@$(MAKE) --no-print-directory PRESET=debug configure
+	@$(CMAKE) --build build/debug --target neyman_python
+	@$(CTEST) --preset debug -R python.fuzz
+
 bench:  ## Build and run the benchmarks
 	@tools/setup build test bench
 	@$(CMAKE) --preset bench -DCMAKE_MAKE_PROGRAM=$(NINJA) --log-level=WARNING >/dev/null
@@ -41,7 +46,7 @@ bench:  ## Build and run the benchmarks
 	@for program in build/bench/benchmarks/*/bench_*; do \
 	  if [ -x $$program ]; then echo "== $$program"; $$program || exit 1; fi; done
 	@for script in benchmarks/python/*.py; do echo "== $$script"; \
-	  PYTHONPATH=build/bench/python $(PYTHON) $$script || exit 1; done
+	  PYTHONPATH=build/bench/python $(PYTHON) $$script build/bench/cli/neyman || exit 1; done
 	@if [ -x benchmarks/peers/run ]; then benchmarks/peers/run build/bench; fi
 
 peers:  ## Compare with what users run today, side by side; QUICK=1 for small sizes
