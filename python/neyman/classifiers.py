@@ -104,8 +104,14 @@ class Classifier:
     def decision_function(self, X: npt.ArrayLike) -> Floats:
         """The logit z of each row; large z speaks for the second class."""
         fitted = self._fitted("decision_function")
+        features = _as_features(X)
+        if len(getattr(features, "shape", ())) == 2 and features.shape[1] != fitted.features:
+            raise ArgumentError(f"decision_function: a row of X has {features.shape[1]} values, but must "
+                                f"have {fitted.features}: X has {features.shape[1]} features, but "
+                                f"{type(self).__name__} is expecting {fitted.features} features as "
+                                "input")
         try:
-            return fitted.logits(_as_features(X))
+            return fitted.logits(features)
         except ArgumentError as error:
             raise ArgumentError(_as_scikit_learn_says(str(error))) from None
 
@@ -190,6 +196,9 @@ EXCEPTIONS: dict[str, str] = {
                           "TypeError",
     "check_sample_weights_invariance": "networks compute in float32, and forests draw by the number "
                                        "of the row: weight zero and a missing row agree up to that",
+    "check_sample_weight_equivalence_on_dense_data": "as check_sample_weights_invariance, which it "
+                                                     "replaces",
+    "check_sample_weight_equivalence_on_sparse_data": "sparse arrays are refused",
 }
 
 
@@ -234,7 +243,7 @@ def _as_scikit_learn_says(message: str) -> str:
     if "must be finite" in message:
         return message + ": X contains NaN or infinity (inf)"
     if "both sides need events" in message:
-        return message + " of positive weight, or y has one class alone"
+        return message + " of a weight that is not zero, or y has one class alone"
     return message
 
 
@@ -262,7 +271,8 @@ def _as_labels(y: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         raise ArgumentError("fit: y holds objects of several types, but must hold labels") from None
     if len(classes) != 2:
         raise ArgumentError(f"fit: y has {len(classes)} class{'es' * (len(classes) != 1)}, but "
-                            "must have two: Only binary classification is supported")
+                            "must have two: Only binary classification is supported. The type of "
+                            "the target is multiclass.")
     return indices.astype(np.int64).reshape(-1), classes
 
 
