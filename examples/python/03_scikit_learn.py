@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A classifier of scikit-learn
 # Any classifier gives a likelihood ratio once it is calibrated: here gradient boosting of
-# scikit-learn tells a signal from a background, and neyman does the rest.
+# scikit-learn tells the components of a mixture apart, and neyman does the rest.
 
 # %% parameters
 samples = 100_000  # simulated events in all
@@ -32,24 +32,24 @@ neyman.plot.calibration(logits, smooth).figure.savefig("calibration.png")
 neyman.plot.roc(logits, label="signal and background").figure.savefig("roc.png")
 
 # %% [markdown]
-# Calibrated, the score is log r of signal and background, and with it the share of the signal has a
-# likelihood: $\ell(\mu) = \sum_i \log(1 - \mu + \mu\,r(x_i))$.
+# neyman trains the same classifier on one part of the events and calibrates it on another, and the
+# other way round: the ratio of signal and background, and with it the likelihood of the share of the
+# signal, $\ell(\mu) = \sum_i \log(1 - \mu + \mu\,r(x_i))$.
 
 # %%
-r = np.exp(smooth.log_ratios(boosting.decision_function(observed)))
-mu = np.linspace(0, 0.25, 501)
-log_likelihood = np.log1p(np.outer(mu, r - 1)).sum(axis=1)
-best = mu[log_likelihood.argmax()]
-print(f"μ = {best:.4f}")
-scan = neyman.Scan("mu", mu, 2 * (log_likelihood.max() - log_likelihood), 0)
-ax = neyman.plot.profile(scan, truth=0.1)
+ratio = neyman.DecomposedRatio(p, reference=0.5, samples=samples, classifier=boosting, seed=1)
+likelihood = neyman.Likelihood(ratio, observed)
+fit = likelihood.fit()
+print(f"μ = {fit.theta['mu']:.4f} ± {fit.error['mu']:.4f}")
+ax = neyman.plot.profile(likelihood, truth=0.1)
 neyman.plot.profile(neyman.Likelihood(neyman.ExactRatio(p), observed), label="exact", ax=ax)
 ax.figure.savefig("profile.png")
 
 # %% [markdown]
-# Is the ratio right? Events of the background, weighted by r, must look like those of the signal.
+# Is the ratio right? Events at μ = 0.5, weighted by r, must look like those at μ = 0.1.
 
 # %%
-weights = np.exp(smooth.log_ratios(logits[1]))
-ax = neyman.plot.closure((x0[half:, 0], x1[half:, 0]), weights, name="x0")
-ax.figure.savefig("closure.png")
+x0, x1 = p.sample(20000, 0.1, seed=4), p.sample(20000, 0.5, seed=5)
+check = neyman.diagnostics.closure(neyman.RatioEvents.of(ratio, x0, x1, 0.1, 0.5))
+print(f"closure: {check.verdict}, p-value {check.p_value:.3f}")
+neyman.plot.closure(check, feature=0).figure.savefig("closure.png")

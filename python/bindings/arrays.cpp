@@ -51,6 +51,23 @@ py::array read_only(py::array array) {
   return array;
 }
 
+/// A list or tuple of so many finite numbers, as minimisers give it; empty: something else.
+std::vector<double> plain_numbers(py::handle value, std::size_t size) {
+  if (!PyList_CheckExact(value.ptr()) && !PyTuple_CheckExact(value.ptr())) return {};
+  const auto sequence = py::reinterpret_borrow<py::sequence>(value);
+  if (sequence.size() != size) return {};
+  std::vector<double> out;
+  for (const auto element : sequence) {
+    if (!PyFloat_Check(element.ptr()) && !PyLong_CheckExact(element.ptr())) return {};
+    out.push_back(PyFloat_AsDouble(element.ptr()));
+    if (!std::isfinite(out.back()) || PyErr_Occurred() != nullptr) {
+      PyErr_Clear();  // an integer that no double holds
+      return {};
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Table as_table(py::handle value, const char* function, const char* name,
@@ -101,6 +118,7 @@ Matrix copy_of(MatrixView view) {
 
 std::vector<double> as_point(py::handle value, const ParameterSpace& parameters,
                              const char* function, const char* name) {
+  if (auto numbers = plain_numbers(value, parameters.size()); !numbers.empty()) return numbers;
   if (is_plain(value) && py::reinterpret_borrow<py::array>(value).ndim() == 1) {
     const auto vector = as_vector(value, function, name);
     const auto finite = [](double number) { return std::isfinite(number); };

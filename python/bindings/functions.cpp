@@ -161,7 +161,6 @@ class FunctionSimulator final : public Distribution {
 
   Held caller_;
   Config config_;
-  CalledFromCore counted_;
 };
 
 /// A classifier that is written in Python. `adapter` is a neyman.functions.Adapter.
@@ -207,7 +206,6 @@ class FunctionClassifier final : public Classifier {
 
   Held adapter_;
   std::size_t features_ = 0;
-  CalledFromCore counted_;
 };
 
 Simulator make_simulator(py::object caller, const ParameterSpace& parameters, std::size_t dimension,

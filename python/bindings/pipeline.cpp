@@ -85,10 +85,8 @@ void bind_pipeline(py::module_& module) {
                              [](const Study& self) {
                                return Simulator{self.simulator, self.parameters};
                              })
-      .def("keep_in",
-           [](const Study& self, const std::string& folder) {
-             self.simulator->set_cache_folder(folder);
-           })
+      .def("keep_in", [](const Study& self,
+                         const std::string& folder) { self.simulator->set_cache_folder(folder); })
       .def("reseed", [](Study& self, std::uint64_t seed) { reseed(self, seed); });
   module.def("stage_names", &stage_names);
 

@@ -91,12 +91,12 @@ AnyRatio decomposed(const Simulator& simulator, py::handle reference, std::size_
   const auto& mixture = mixture_of(simulator, function);
   const auto point = as_point(reference, simulator.parameters, function, "reference");
   const auto config = ratio_config(std::move(classifier), std::move(calibrator), given);
-  for (const auto& component : mixture.components())
-    for (std::size_t p = 0; p < simulator.parameters.size(); ++p)
-      if (component->depends_on(p).value_or(false))
-        fail_argument(function, "a component", "a function of " + simulator.parameters[p].name,
-                      "the same at every θ: θ may enter through the weights alone");
   auto ratio = long_work([&] {
+    for (const auto& component : mixture.components())
+      for (std::size_t p = 0; p < simulator.parameters.size(); ++p)
+        if (depends_on(*component, simulator.parameters, p))
+          fail_argument(function, "a component", "a function of " + simulator.parameters[p].name,
+                        "the same at every θ: θ may enter through the weights alone");
     std::vector<FoldedSample> parts;
     const std::size_t count = mixture.components().size();
     for (std::size_t c = 0; c < count; ++c) {

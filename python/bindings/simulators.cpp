@@ -2,12 +2,17 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "arrays.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/data/samples.hpp"
 #include "neyman/simulators/describe.hpp"
 #include "neyman/simulators/design.hpp"
 #include "neyman/simulators/distribution.hpp"
+#include "neyman/simulators/empirical.hpp"
+#include "neyman/simulators/histogram.hpp"
+#include "neyman/simulators/kde.hpp"
 #include "settings.hpp"
 #include "work.hpp"
 
@@ -86,6 +91,68 @@ Samples draw_events(const Simulator& self, const Design& design, std::size_t n, 
       [&] { return simulate(*self.distribution, self.parameters, design, n, seed, purpose); });
 }
 
+/// Events that a distribution is made of, with their weights.
+struct Given {
+  Matrix x;
+  std::vector<double> weights;
+};
+
+Given given_events(const char* function, py::handle events, py::handle weights) {
+  Given out{copy_of(as_table(events, function, "events").view),
+            as_vector(weights, function, "weights").copy()};
+  if (!weights.is_none())
+    check_same_size(function, "weights", out.weights.size(), out.x.rows(), "one for each event");
+  return out;
+}
+
+Simulator make_empirical(py::handle events, py::handle weights) {
+  auto given = given_events("Empirical", events, weights);
+  return {std::make_shared<Empirical>(std::move(given.x), std::move(given.weights)), {}};
+}
+
+Simulator make_kde(py::handle events, py::handle weights, py::handle bandwidth) {
+  auto given = given_events("Kde", events, weights);
+  Kde::Config config;
+  if (py::isinstance<py::str>(bandwidth)) {
+    const auto rule = bandwidth.cast<std::string>();
+    if (rule != "scott" && rule != "silverman")
+      throw ArgumentError("Kde: bandwidth is " +
+                          unknown_name(rule, "a rule", {"scott", "silverman"}));
+    config.rule = rule == "scott" ? Kde::Rule::scott : Kde::Rule::silverman;
+  } else if (!bandwidth.is_none()) {
+    config.bandwidth = as_vector(bandwidth, "Kde", "bandwidth").copy();
+    check_at_least("Kde", "bandwidth", config.bandwidth.size(), 1);
+  }
+  return {std::make_shared<Kde>(given.x, std::move(given.weights), config), {}};
+}
+
+py::tuple fill_histogram(py::handle events, py::handle weights, py::handle edges,
+                         const py::dict& options) {
+  const char* function = "Histogram.fill";
+  const auto given = given_events(function, events, weights);
+  const auto filled = [&] {
+    if (!edges.is_none()) {
+      std::vector<std::vector<double>> axes;
+      for (const auto axis : edges) axes.push_back(as_vector(axis, function, "edges").copy());
+      return Histogram::filled(given.x, given.weights, std::move(axes));
+    }
+    Histogram::Config config;
+    if (options.contains("bins")) config.bins = options["bins"].cast<std::size_t>();
+    if (options.contains("false_alarm")) config.false_alarm = options["false_alarm"].cast<double>();
+    if (options.contains("binning")) {
+      const std::vector<std::string> names = {"uniform", "equal-probability", "bayesian-blocks"};
+      const auto name = options["binning"].cast<std::string>();
+      const auto found = std::find(names.begin(), names.end(), name);
+      if (found == names.end())
+        throw ArgumentError(std::string(function) +
+                            ": binning: " + unknown_name(name, "a binning", names));
+      config.binning = static_cast<Histogram::Binning>(found - names.begin());
+    }
+    return Histogram::filled(given.x, given.weights, config);
+  }();
+  return py::make_tuple(filled.edges(), filled.contents(), filled.outside());
+}
+
 }  // namespace
 
 void bind_simulators(py::module_& module) {
@@ -115,6 +182,10 @@ void bind_simulators(py::module_& module) {
              return each(self, p, theta, "quantile", &Distribution::quantile);
            })
       .def("fit", &fit_to, py::arg("x"), py::arg("weights"), py::arg("start"), py::arg("fixed"));
+
+  module.def("empirical", &make_empirical);
+  module.def("kde", &make_kde);
+  module.def("fill_histogram", &fill_histogram);
 
   py::class_<Design, std::shared_ptr<Design>>(module, "Design")
       .def(py::init(&make_design), py::arg("design"), py::arg("parameters"),

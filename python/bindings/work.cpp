@@ -1,6 +1,5 @@
 #include "work.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -38,8 +37,6 @@ Desk& desk() {
   return *only;
 }
 
-std::atomic<std::size_t> called_from_core{0};
-
 void tell(const ProgressState& state) {
   auto& shared = desk();
   const std::lock_guard lock(shared.mutex);
@@ -49,14 +46,18 @@ void tell(const ProgressState& state) {
     shared.told.push_back(state);
 }
 
+thread_local std::size_t answers = 0;  // that this thread is giving, one within the other
+
 /// The Python side of a call: what it raises is carried to the thread that asked.
 void answer(Request& request) {
+  ++answers;
   try {
     if (stop_requested()) throw Interrupted();
     (*request.call)();
   } catch (...) {
     request.error = std::current_exception();
   }
+  --answers;
 }
 
 void show_progress(std::deque<ProgressState> told) {
@@ -69,9 +70,7 @@ void show_progress(std::deque<ProgressState> told) {
 
 }  // namespace
 
-bool python_is_called() { return called_from_core > 0; }
-CalledFromCore::CalledFromCore() { ++called_from_core; }
-CalledFromCore::~CalledFromCore() { --called_from_core; }
+bool detail::answering() { return answers > 0; }
 
 void in_python(const std::function<void()>& call) {
   if (PyGILState_Check() != 0) return call();
@@ -131,7 +130,11 @@ void detail::serve_while(const std::function<void()>& work) {
       std::unique_lock lock(shared.mutex);
       shared.changed.wait_until(lock, next_look,
                                 [&] { return finished || !shared.requests.empty(); });
-      if (finished) break;
+      // Who asks finds a thread that answers, as long as there is one.
+      if (finished && (shared.requests.empty() || shared.serving > 1)) {
+        --shared.serving;
+        break;
+      }
       if (!shared.requests.empty()) {
         request = shared.requests.front();
         shared.requests.pop_front();
@@ -149,11 +152,6 @@ void detail::serve_while(const std::function<void()>& work) {
     next_look = std::chrono::steady_clock::now() + patience;
   }
   worker.join();
-  {
-    const py::gil_scoped_release release;
-    const std::lock_guard lock(shared.mutex);
-    --shared.serving;
-  }
   look();
   if (shown && desk().serving == 0) set_progress_sink({});
   if (signalled) clear_stop();

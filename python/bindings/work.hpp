@@ -12,6 +12,8 @@ namespace neyman::python {
 
 namespace detail {
 void serve_while(const std::function<void()>& work);
+/// Whether this thread is in the midst of a call for a thread of the library.
+bool answering();
 }  // namespace detail
 
 /// Does long work in a thread of its own, without Python's lock. The calling thread meanwhile
@@ -30,26 +32,19 @@ auto long_work(Work&& work) -> std::invoke_result_t<Work> {
   }
 }
 
-/// Whether there is anything written in Python that the library could call.
-bool python_is_called();
-/// One such thing, while it lives.
-struct CalledFromCore {
-  CalledFromCore();
-  ~CalledFromCore();
-  CalledFromCore(const CalledFromCore&) = delete;
-  CalledFromCore& operator=(const CalledFromCore&) = delete;
-};
-
-/// Does short work in this thread, without Python's lock.
+/// Does short work in this thread, without Python's lock: what takes less time than a thread does
+/// to start. Ctrl-C waits for its end.
 template <class Work>
 auto short_work(Work&& work) -> std::invoke_result_t<Work> {
-  if (python_is_called()) return long_work(std::forward<Work>(work));
+  // What the work asks for in turn must be answered here.
+  if (detail::answering()) return long_work(std::forward<Work>(work));
   const py::gil_scoped_release release;
   return work();
 }
 
-/// Calls Python from the library's threads: in the thread that waits in `long_work`, with the lock.
-/// Exceptions, Python's too, come back to the caller. @throw Interrupted on a requested stop.
+/// Calls Python from the library's threads, with the lock: in the thread that waits in `long_work`,
+/// or, where none does, in the caller's own. Exceptions, Python's too, come back to the caller.
+/// @throw Interrupted on a requested stop.
 void in_python(const std::function<void()>& call);
 
 }  // namespace neyman::python

@@ -15,7 +15,7 @@ from types import ModuleType
 # The errors first: the compiled part raises them.
 from neyman.errors import ArgumentError, Error, FileError, SimulatorError, StudyError
 
-from neyman import _core
+from neyman import _core, diagnostics
 from neyman.calibration import (Calibrator, HistogramCalibrator, IsotonicCalibrator, KdeCalibrator,
                                 NoneCalibrator, SigmoidCalibrator, SmoothCalibrator, calibrator,
                                 calibrator_kinds, load_calibrator)
@@ -23,6 +23,7 @@ from neyman.classifiers import (BoostedTrees, Classifier, Ensemble, Logistic, Ml
                                 classifier, classifier_kinds, load_classifier)
 from neyman.core import Parameters, built_with, set_threads, threads
 from neyman.data import Samples, file_columns, k_fold, read_samples, split, write_samples
+from neyman.diagnostics import Diagnostic, RatioEvents, diagnose
 from neyman.functions import PythonClassifier, PythonSimulator
 from neyman.inference import (CompositeTest, Contour, CoveragePoint, Fit, Interval, Likelihood, Scan,
                               SimpleTest, Surface, Toys, coverage, simple_test, toys)
@@ -30,9 +31,9 @@ from neyman.pipeline import Model, Record, Result, Study, load_model, run, stage
 from neyman.progress import ProgressState, set_progress
 from neyman.ratios import (ClassifierRatio, DecomposedRatio, ExactRatio, ParameterizedRatio, Ratio,
                            SeparableRatio, load_ratio)
-from neyman.simulators import (Design, Distribution, DistributionFit, Exponential, GAndK, Join,
-                               LinearTransform, Mixture, MultivariateNormal, Normal, Ricker,
-                               Uniform, distribution, distribution_kinds, simulate)
+from neyman.simulators import (Design, Distribution, DistributionFit, Empirical, Exponential, GAndK,
+                               Histogram, Join, Kde, LinearTransform, Mixture, MultivariateNormal,
+                               Normal, Ricker, Uniform, distribution, distribution_kinds, simulate)
 
 __version__: str = _core.version()
 
@@ -44,19 +45,19 @@ def __getattr__(name: str) -> ModuleType:
     raise AttributeError(f"module 'neyman' has no attribute '{name}'")
 
 
-
 __all__ = [
     "ArgumentError", "BoostedTrees", "Calibrator", "Classifier", "ClassifierRatio", "CompositeTest",
-    "Contour", "CoveragePoint", "DecomposedRatio", "Design", "Distribution", "DistributionFit",
-    "Ensemble", "Error", "ExactRatio", "Exponential", "FileError", "Fit", "GAndK",
-    "HistogramCalibrator", "Interval", "IsotonicCalibrator", "Join", "KdeCalibrator", "Likelihood",
-    "LinearTransform", "Logistic", "Mixture", "Mlp", "Model", "MultivariateNormal",
-    "NoneCalibrator", "Normal", "ParameterizedRatio", "Parameters", "ProgressState",
-    "PythonClassifier", "PythonSimulator", "RandomForest", "Ratio", "Record", "Result", "Ricker",
-    "Samples", "Scan", "SeparableRatio", "SigmoidCalibrator", "SimpleTest", "SimulatorError",
-    "SmoothCalibrator", "Study", "StudyError", "Surface", "Toys", "Uniform", "built_with",
-    "calibrator", "calibrator_kinds", "classifier", "classifier_kinds", "coverage", "distribution",
-    "distribution_kinds", "file_columns", "k_fold", "load_calibrator", "load_classifier",
-    "load_model", "load_ratio", "read_samples", "run", "set_progress", "set_threads", "simple_test",
-    "simulate", "split", "stage_names", "threads", "toys", "write_samples",
+    "Contour", "CoveragePoint", "DecomposedRatio", "Design", "Diagnostic", "Distribution",
+    "DistributionFit", "Empirical", "Ensemble", "Error", "ExactRatio", "Exponential", "FileError",
+    "Fit", "GAndK", "Histogram", "HistogramCalibrator", "Interval", "IsotonicCalibrator", "Join",
+    "Kde", "KdeCalibrator", "Likelihood", "LinearTransform", "Logistic", "Mixture", "Mlp", "Model",
+    "MultivariateNormal", "NoneCalibrator", "Normal", "ParameterizedRatio", "Parameters",
+    "ProgressState", "PythonClassifier", "PythonSimulator", "RandomForest", "Ratio", "RatioEvents",
+    "Record", "Result", "Ricker", "Samples", "Scan", "SeparableRatio", "SigmoidCalibrator",
+    "SimpleTest", "SimulatorError", "SmoothCalibrator", "Study", "StudyError", "Surface", "Toys",
+    "Uniform", "built_with", "calibrator", "calibrator_kinds", "classifier", "classifier_kinds",
+    "coverage", "diagnose", "diagnostics", "distribution", "distribution_kinds", "file_columns",
+    "k_fold", "load_calibrator", "load_classifier", "load_model", "load_ratio", "read_samples",
+    "run", "set_progress", "set_threads", "simple_test", "simulate", "split", "stage_names",
+    "threads", "toys", "write_samples",
 ]

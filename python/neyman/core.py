@@ -169,7 +169,8 @@ def shown(value: Any) -> str:
 def check_number(function: str, name: str, value: Any) -> float:
     """A number, and no text that looks like one."""
     try:
-        if isinstance(value, (str, bytes, bytearray)):
+        kind = getattr(getattr(value, "dtype", None), "kind", "f")
+        if isinstance(value, (str, bytes, bytearray)) or kind not in "biuf":
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):

@@ -255,7 +255,7 @@ class PythonSimulator(Distribution):
         self._made = _core.function_simulator(self._caller, self._parameters._core, dimension,
                                               names or [], events_per_run,
                                               _ROWS if per_row else _CALLS, workers)
-        self._given: dict[str, Any] = {"kind": "python", "object": self, "fingerprint": fingerprint}
+        self._given = {"kind": "python", "object": self, "fingerprint": fingerprint}
         self._folder = "."
 
     def keep_in(self, folder: str | os.PathLike[str]) -> None:
@@ -360,7 +360,10 @@ class Adapter:
         with torch.no_grad():
             tensor = torch.as_tensor(x, dtype=None if like is None else like.dtype,
                                      device=None if like is None else like.device)
-            return self._vector(self._model(tensor).cpu().numpy())
+            found: Floats = self._model(tensor).double().cpu().numpy()
+        # Two outputs are the logits of the two sides, as for the cross-entropy.
+        return found[:, 1] - found[:, 0] if found.ndim == 2 and found.shape[1] == 2 else (
+            self._vector(found))
 
     @staticmethod
     def _vector(found: Any) -> Floats:
@@ -370,8 +373,9 @@ class Adapter:
 
 class PythonClassifier(Classifier):
     """Any classifier as one of ours: a scikit-learn estimator (its `decision_function`, else
-    `predict_proba`, of the second class, the denominator), a PyTorch module, or a function of x that
-    returns one score for each row. Calibration makes the ratio of whatever score it is.
+    `predict_proba`, of the second class, the denominator), a PyTorch module (one output, or the two
+    of a cross-entropy), or a function of x that returns one score for each row. Calibration makes the
+    ratio of whatever score it is.
 
     Estimators are cloned and fitted, with weights that make both sides count the same. A module or a
     function is taken as trained, unless `train(model, x, y, weights, seed)` is given, which trains it

@@ -13,9 +13,9 @@ from neyman import _core
 from neyman.core import (Parameters, Theta, check_count, check_flag, check_number, check_numbers,
                          check_parameter, check_texts, given, optional, shown)
 from neyman.errors import ArgumentError
-from neyman.ratios import Events, Ratio, _core_of
+from neyman.ratios import Ratio, _core_of
 from neyman.results import Shown
-from neyman.simulators import Distribution
+from neyman.simulators import Distribution, Events
 
 __all__ = ["CompositeTest", "Contour", "CoveragePoint", "Fit", "Interval", "Likelihood", "Scan",
            "SimpleTest", "Surface", "Toys", "coverage", "simple_test", "toys"]

@@ -311,11 +311,11 @@ def run(study: Study | Path | Mapping[str, Any], *, out: Path | None = None,
         os.makedirs(folder, exist_ok=True)
     if study._keeps_model or not folder:
         return Result(_core.run(study._core, folder, options), study._keeps_model)
-    figures = options.pop("figures", True)
+    drawn = options.pop("figures", True)
     if options:
         raise ArgumentError(f"run: {', '.join(options)} is given, but needs a classifier of neyman's: "
                             "no stage of another is kept")
     study._core.keep_in(os.path.join(folder, "cache"))
     result = Result(_core.run(study._core, "", {}), keeps_model=False)
-    result.write(folder, figures=figures)
+    result.write(folder, figures=drawn)
     return result

@@ -22,14 +22,15 @@ from neyman._arrays import column_names
 from neyman._drawing import Axes, Floats, symbol
 from neyman.calibration import Calibrator
 from neyman.data import Samples
+from neyman.diagnostics import Diagnostic
 from neyman.errors import ArgumentError
 from neyman.inference import (Contour, CoveragePoint, Fit, Interval, Likelihood, Scan, SimpleTest,
                               Surface, Toys)
 from neyman.pipeline import Record, Result
 
-__all__ = ["calibration", "closure", "contours", "correlation", "coverage", "ensemble", "figure",
-           "figure_names", "figures", "log_ratios", "profile", "quantiles", "reliability", "roc",
-           "scatter_matrix", "scores", "surface", "test", "wilks"]
+__all__ = ["calibration", "closure", "contours", "correlation", "coverage", "diagnostic", "ensemble",
+           "figure", "figure_names", "figures", "log_ratios", "profile", "quantiles", "reliability",
+           "roc", "scatter_matrix", "scores", "surface", "test", "wilks"]
 
 #: What a run gave: the object, or the dict of a results.json.
 Results = Union[Record, Mapping[str, Any]]
@@ -93,7 +94,11 @@ def _report_figure(function: str, what: Any, name: str) -> dict[str, Any]:
 
 
 def _diagnostic(function: str, what: Any, name: str) -> dict[str, Any]:
-    return _report_figure(function, what, "diagnostic-" + name)
+    if not isinstance(what, Diagnostic):
+        return _report_figure(function, what, "diagnostic-" + name)
+    if what.name != name or what.figure is None:
+        raise ArgumentError(f"{function}: what is the diagnostic {what.name!r}, but must be {name!r}")
+    return what.figure
 
 
 
@@ -547,18 +552,18 @@ def log_ratios(learned: Result | npt.ArrayLike, exact: npt.ArrayLike | None = No
 
 # ------------------------------------------------------------------------------- diagnostics
 
-def reliability(what: Result | Sequence[npt.ArrayLike], *, bins: int = 20,
+def reliability(what: Result | Diagnostic | Sequence[npt.ArrayLike], *, bins: int = 20,
                 ax: Axes | None = None) -> Axes:
     """The share of the denominator in bins of the calibrated score, with binomial errors: on the
-    diagonal where the score is right. `what` is a Result with this diagnostic, or a pair of arrays
-    of log r̂ (of events of the numerator, and of the denominator).
+    diagonal where the score is right. `what` is a Result with this diagnostic, the Diagnostic, or a
+    pair of arrays of log r̂ (of events of the numerator, and of the denominator).
 
     >>> import neyman, neyman.plot
     >>> x0, x1 = neyman.Normal(0, 1).sample(2000, seed=1), neyman.Normal(1, 1).sample(2000, seed=2)
     >>> neyman.plot.reliability((0.5 - x0, 0.5 - x1)).get_xlabel()
     'calibrated score'
     """
-    if isinstance(what, Result):
+    if isinstance(what, (Result, Diagnostic)):
         entry = _diagnostic("reliability", what, "reliability")["panels"][0]
         return _square(draw.panel(draw.new_axes(ax, 4.6, 4.4), {**entry, "title": ""}))
     numerator, denominator = (1 / (1 + np.exp(side)) for side in _two_samples("reliability", what))
@@ -603,9 +608,9 @@ def _roc_curve(numerator: Floats, denominator: Floats,
     return x, y, float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2))
 
 
-def roc(what: Result | Sequence[npt.ArrayLike], *, weights: npt.ArrayLike | None = None,
+def roc(what: Result | Diagnostic | Sequence[npt.ArrayLike], *, weights: npt.ArrayLike | None = None,
         label: str = "", ax: Axes | None = None) -> Axes:
-    """ROC curves with the areas below them (AUC). Of a Result, those of the reweighting diagnostic:
+    """ROC curves with the areas below them (AUC). Of a Result or a Diagnostic, those of reweighting:
     a new classifier cannot tell the numerator from the denominator weighted by r̂ where r̂ is
     right, so that its curve lies on the diagonal. Or of a pair of arrays of scores (numerator,
     denominator), with `weights` of the second.
@@ -615,11 +620,11 @@ def roc(what: Result | Sequence[npt.ArrayLike], *, weights: npt.ArrayLike | None
     >>> ax.get_legend_handles_labels()[1]
     ['no separation', 'mine: AUC 0.889']
     """
-    if isinstance(what, Result):
+    if isinstance(what, (Result, Diagnostic)):
         entry = _diagnostic("roc", what, "reweighting")["panels"][0]
-        numbers: dict[str, float] = next(
+        numbers: dict[str, float] = (what.numbers if isinstance(what, Diagnostic) else next(
             (found.get("numbers") or {} for found in what.to_dict()["diagnostics"]
-             if found["name"] == "reweighting"), {})
+             if found["name"] == "reweighting"), {}))
         areas = {"weighted by r̂": "area", "without weights": "control_area",
                  "weighted by the exact r": "exact_area"}
         series = []
@@ -647,11 +652,11 @@ def roc(what: Result | Sequence[npt.ArrayLike], *, weights: npt.ArrayLike | None
     return _square(ax)
 
 
-def closure(what: Result | Sequence[npt.ArrayLike], weights: npt.ArrayLike | None = None, *,
+def closure(what: Result | Diagnostic | Sequence[npt.ArrayLike], weights: npt.ArrayLike | None = None, *,
             feature: int = 0, name: str = "x", ax: Axes | None = None) -> Axes:
     """One feature of the numerator's events, and of the denominator's weighted by r̂ with errors:
-    the same where r̂ is right. `what` is a Result with this diagnostic, or a pair of arrays
-    (numerator, denominator), with `weights` r̂ of the second.
+    the same where r̂ is right. `what` is a Result with this diagnostic, the Diagnostic, or a pair of
+    arrays (numerator, denominator), with `weights` r̂ of the second.
 
     >>> import neyman, neyman.plot, numpy
     >>> x0, x1 = neyman.Normal(0, 1).sample(2000, seed=1), neyman.Normal(1, 1).sample(2000, seed=2)
@@ -659,7 +664,7 @@ def closure(what: Result | Sequence[npt.ArrayLike], weights: npt.ArrayLike | Non
     >>> ax.get_legend_handles_labels()[1]
     ['numerator', 'denominator', 'reweighted denominator']
     """
-    if isinstance(what, Result):
+    if isinstance(what, (Result, Diagnostic)):
         panels = _diagnostic("closure", what, "closure")["panels"]
         if not 0 <= feature < len(panels):
             raise ArgumentError(f"closure: feature is {feature}, but must be at least 0 and below "
@@ -1041,6 +1046,23 @@ def figure(result: Result, name: str) -> npt.NDArray[Any]:
     (1, 1)
     """
     return _draw_figure(_report_figure("figure", result, name))
+
+
+def diagnostic(what: Diagnostic) -> npt.NDArray[Any]:
+    """Draws what a check found (see `neyman.diagnostics`) as the report does, and returns its axes,
+    rows × columns.
+
+    >>> import neyman, neyman.plot
+    >>> x0, x1 = neyman.Normal(0, 1).sample(2000, seed=1), neyman.Normal(1, 1).sample(2000, seed=2)
+    >>> events = neyman.RatioEvents(x0, x1, 0.5 - x0[:, 0], 0.5 - x1[:, 0])
+    >>> neyman.plot.diagnostic(neyman.diagnostics.reliability(events)).shape
+    (1, 1)
+    """
+    if not isinstance(what, Diagnostic):
+        raise _refuse("diagnostic", what, "a Diagnostic")
+    if what.figure is None:
+        raise ArgumentError(f"diagnostic: what is {what.name!r}, but must be a check with a figure")
+    return _draw_figure(what.figure)
 
 
 def figures(result: Result) -> dict[str, npt.NDArray[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,12 @@ from neyman.classifiers import as_core as as_core_classifier
 from neyman.core import (Parameters, Theta, check_count, check_flag, check_list, check_text, given,
                          optional)
 from neyman.data import Samples
-from neyman.simulators import DesignLike, Distribution, as_design
+from neyman.simulators import DesignLike, Distribution, Events, as_design
 
 __all__ = ["ClassifierRatio", "DecomposedRatio", "ExactRatio", "ParameterizedRatio", "Ratio",
            "SeparableRatio", "load_ratio"]
 
 Floats = npt.NDArray[np.float64]
-Events = Union[npt.ArrayLike, Samples]
 
 
 class Ratio:

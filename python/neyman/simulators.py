@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
@@ -9,16 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from neyman import _core
+from neyman._arrays import as_table, as_vector
 from neyman.core import (Parameters, ParametersLike, Theta, as_parameters, check_count, check_list,
-                         check_text, check_texts, shown)
+                         check_number, check_numbers, check_text, check_texts, given, optional, shown)
 from neyman.data import Samples
 from neyman.errors import ArgumentError
 
-__all__ = ["Design", "Distribution", "DistributionFit", "Exponential", "GAndK", "Join",
-           "LinearTransform", "Mixture", "MultivariateNormal", "Normal", "Ricker", "Uniform",
-           "distribution", "distribution_kinds", "simulate"]
+__all__ = ["Design", "Distribution", "DistributionFit", "Empirical", "Exponential", "GAndK",
+           "Histogram", "Join", "Kde", "LinearTransform", "Mixture", "MultivariateNormal", "Normal",
+           "Ricker", "Uniform", "distribution", "distribution_kinds", "simulate"]
 
 Floats = npt.NDArray[np.float64]
+Events = Union[npt.ArrayLike, Samples]
 #: A number, or a formula of the parameters such as "0.5 - gamma/2".
 Expression = Union[float, str]
 
@@ -59,7 +63,7 @@ class Distribution:
         if len(arguments) > len(self._names):
             raise TypeError(f"{type(self).__name__} takes at most {len(self._names)} positional "
                             f"arguments ({len(arguments)} given)")
-        self._given = {"kind": self._kind, **dict(zip(self._names, arguments)), **settings}
+        self._given: dict[str, Any] = {"kind": self._kind, **dict(zip(self._names, arguments)), **settings}
         self._folder = check_text(type(self).__name__, "folder", folder)
         self._made: _core.Simulator | None = None
         self._parameters: Parameters | None = None
@@ -340,6 +344,181 @@ class Ricker(Distribution):
     _names = ("log_r", "phi", "sigma_e")
 
 
+class _OfEvents(Distribution):
+    """A distribution that is made of events in memory; those of a file are made by `distribution`."""
+
+    def _keep(self, made: _core.Simulator, events: Any, options: dict[str, Any]) -> None:
+        self._made = made
+        self._parameters = None
+        self._folder = "."
+        table = as_table(events, type(self).__name__, "events", ())
+        self._arguments = (np.array(table), {name: None if value is None else copy.copy(value)
+                                              for name, value in options.items()})
+        self._given = {"kind": self._kind, "object": self, "fingerprint": _digest(self._arguments)}
+
+    @property
+    def _core_object(self) -> _core.Simulator:
+        """What stands for it in a study, or in a mixture."""
+        return self._simulator()
+
+    def with_parameters(self, parameters: ParametersLike) -> Distribution:
+        made = copy.copy(self)
+        made._parameters = as_parameters(parameters)
+        made._made = _core.Simulator(self._given, made._parameters._core, self._folder)
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        raise ArgumentError(f"to_dict: the {self._kind} is made of events in memory, but must be made "
+                            "of those of a file")
+
+    def __reduce__(self) -> Any:
+        return _restore_of_events, (type(self), *self._arguments)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self._arguments[0])} events)"
+
+
+def _digest(arguments: tuple[Any, Mapping[str, Any]]) -> str:
+    """Another text where the events or the options are others."""
+    events, options = arguments
+    out = hashlib.sha256(repr((events.dtype, events.shape)).encode() + events.tobytes())
+    for name, value in options.items():
+        out.update(name.encode() + (value.encode() if isinstance(value, str)
+                                    else b"" if value is None else np.array(value).tobytes()))
+    return out.hexdigest()[:16]
+
+
+def _restore_of_events(kind: Any, events: Any, options: Mapping[str, Any]) -> Distribution:
+    made: Distribution = kind(events, **options)
+    return made
+
+
+class Empirical(_OfEvents):
+    """Draws rows of given events, with replacement, each with a probability in proportion to its
+    weight. It has no density; in one dimension its cdf is the weighted step function.
+
+    >>> import neyman
+    >>> p = neyman.Empirical([1.0, 2.0, 4.0], weights=[1, 1, 2])
+    >>> p.cdf([2.0])
+    array([0.5])
+    """
+
+    _kind = "empirical"
+
+    def __init__(self, events: Events, *, weights: npt.ArrayLike | None = None) -> None:
+        x, w = events_of(events, weights)
+        self._keep(_core.empirical(x, w), x, {"weights": w})
+
+
+class Kde(_OfEvents):
+    """p(x) = Σᵢ wᵢ Πⱼ φ((xⱼ − xᵢⱼ) / hⱼ) / hⱼ over given events, with Gaussian kernels.
+
+    `bandwidth`: "scott" or "silverman", a number, or one for each column.
+
+    >>> import neyman
+    >>> p = neyman.Kde([0.0], bandwidth=1.0)
+    >>> p.log_density([0.0])        # −log √2π
+    array([-0.91893853])
+    """
+
+    _kind = "kde"
+
+    def __init__(self, events: Events, *, weights: npt.ArrayLike | None = None,
+                 bandwidth: str | npt.ArrayLike | None = None) -> None:
+        widths = (bandwidth if bandwidth is None or isinstance(bandwidth, str)
+                  else _flat("Kde", "bandwidth", bandwidth))
+        x, w = events_of(events, weights)
+        self._keep(_core.kde(x, w, widths), x, {"weights": w, "bandwidth": widths})
+
+
+class Histogram(Distribution):
+    """A piecewise constant density: counts / (total · volume of the bin) between the edges, a list, or
+    a list for each axis; counts are in the order of the last axis first, or an array of all axes.
+    `Histogram.fill` counts events.
+
+    >>> import neyman
+    >>> neyman.Histogram([0, 1, 3], [1, 1]).log_density([0.5, 2.0])      # log ½, log ¼
+    array([-0.69314718, -1.38629436])
+    >>> neyman.Histogram.fill([0.1, 0.2, 0.7, 5.0], edges=[0, 0.5, 1]).counts
+    array([2., 1.])
+    """
+
+    _kind = "histogram"
+    _names = ("edges", "counts")
+    outside = 0.0  #: the weight of events that `fill` found outside of the edges
+
+    def __init__(self, edges: Any, counts: npt.ArrayLike) -> None:
+        axes = _axes("Histogram", edges)
+        values = as_vector(_flat("Histogram", "counts", counts), "Histogram", "counts")
+        super().__init__(axes if len(axes) > 1 else axes[0], values.tolist())
+
+    @classmethod
+    def fill(cls, events: Events, *, weights: npt.ArrayLike | None = None, edges: Any = None,
+             bins: int | None = None, binning: str | None = None,
+             false_alarm: float | None = None) -> Histogram:
+        """Filled from events, with given edges or with those that `binning` finds: "uniform",
+        "equal-probability", "bayesian-blocks"."""
+        options = given(bins=optional(check_count, "Histogram.fill", "bins", bins),
+                        binning=optional(check_text, "Histogram.fill", "binning", binning),
+                        false_alarm=optional(check_number, "Histogram.fill", "false_alarm",
+                                             false_alarm))
+        if edges is not None and options:
+            raise ArgumentError(f"Histogram.fill: {', '.join(options)} is given together with edges, "
+                                "but must be without")
+        found, counts, outside = _core.fill_histogram(
+            *events_of(events, weights),
+            None if edges is None else _axes("Histogram.fill", edges), options)
+        made = cls(found, counts)
+        made.outside = outside
+        return made
+
+    @property
+    def edges(self) -> list[Floats]:
+        """Of each axis."""
+        return [np.array(axis) for axis in _axes("edges", self._given["edges"])]
+
+    @property
+    def counts(self) -> Floats:
+        """Of all axes."""
+        return np.reshape(np.array(self._given["counts"], dtype=np.float64),
+                          [len(axis) - 1 for axis in self.edges])
+
+
+    def __reduce__(self) -> Any:
+        return _restore_histogram, (self.edges, self.counts, self.outside, self._parameters)
+
+
+def _restore_histogram(edges: Any, counts: Any, outside: float,
+                       parameters: Parameters | None) -> Distribution:
+    made = Histogram(edges, counts)
+    made.outside = outside
+    return made if parameters is None else made.with_parameters(parameters)
+
+
+def events_of(events: Events, weights: Any) -> tuple[Any, Any]:
+    """x and weights; given ones before those of Samples."""
+    if not isinstance(events, Samples):
+        return events, weights
+    return events.x, events.weights if weights is None else weights
+
+
+def _flat(function: str, name: str, value: Any) -> npt.NDArray[Any]:
+    """A number or an array of any shape in one dimension."""
+    try:
+        return np.ravel(np.asarray(value))
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{function}: {name} is {shown(value)}, but must be numbers") from None
+
+
+def _axes(function: str, edges: Any) -> list[list[float]]:
+    """One list of edges for each axis."""
+    entries = check_list(function, "edges", edges)
+    nested = bool(entries) and isinstance(entries[0], (list, tuple, np.ndarray))
+    axes = [check_list(function, f"edges[{i}]", axis) for i, axis in enumerate(entries)] if nested else [
+        entries]
+    return [check_numbers(function, "edges", axis) for axis in axes]
+
+
 _all: tuple[type[Distribution], ...] = (Normal, MultivariateNormal, Exponential, Uniform, Mixture,
                                         Join, LinearTransform, GAndK, Ricker)
 _classes = {kind._kind: kind for kind in _all}
@@ -351,7 +530,7 @@ class Design:
 
     >>> import neyman
     >>> design = neyman.Design({"kind": "grid", "points": [3]}, {"alpha": (0, 1)})
-    >>> sorted(set(design.draw(30)[:, 0]))
+    >>> sorted(set(design.draw(30)[:, 0].tolist()))
     [0.0, 0.5, 1.0]
     """
 

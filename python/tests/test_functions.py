@@ -1,6 +1,8 @@
 """Simulators and classifiers that are written in Python."""
 
+import contextlib
 import copy
+import importlib.util
 import os
 import pickle
 import signal
@@ -9,6 +11,7 @@ import sys
 import textwrap
 import threading
 import traceback
+import types
 
 import numpy as np
 import pytest
@@ -231,6 +234,8 @@ SLOW = textwrap.dedent("""
     neyman.set_progress(note)
     try:
         events = neyman.simulate(simulator, 10000, seed=1)
+        assert states[-1].finished and len(states) > 10
+        assert all(state.task == "simulate" and state.total == 10000 for state in states)
         print("done", states[-1].done, float(events.x.sum()))
     except KeyboardInterrupt:
         print("interrupted at", states[-1].done)
@@ -254,6 +259,7 @@ def test_a_slow_simulator_with_workers_is_interrupted_and_resumed(tmp_path):
     assert 20 <= kept < 100  # blocks of a hundred calls
     resumed = run(cache)
     assert resumed.startswith("done 10000")
+    assert len(os.listdir(cache)) == 100
     assert run(str(tmp_path / "another")) == resumed  # the same events as without an interrupt
 
 
@@ -280,12 +286,125 @@ def test_an_interrupt_within_the_function():
     assert done.stdout == "interrupted\n", done.stderr
 
 
-def test_parts_and_studies_say_that_they_take_none():
-    mine = neyman.PythonSimulator(simulate, RANGES)
-    for wrong in (lambda: neyman.Mixture([mine, neyman.Normal(5, 1)], ["0.5"]),
-                  lambda: neyman.Study({"simulator": mine})):
-        with pytest.raises(neyman.ArgumentError, match="is a Python function"):
-            wrong()
+def normal(theta, n, rng):
+    return rng.normal(theta[0], 1.0, n)
+
+
+STUDY = {"study": {"name": "mine", "seed": 2},
+         "parameters": {"mu": {"range": [-1, 1], "truth": 0.3}}, "simulator": normal,
+         "training": {"samples": 3000},
+         "classifier": {"kind": "separable", "hidden": [], "degree": 2},
+         "data": {"events": 300}, "report": {"figures": False}}
+
+
+def test_studies_take_functions(tmp_path):
+    result = neyman.run(STUDY)
+    mu = result.fit.parameters.mu
+    assert result.fit.status == "converged"
+    # Five errors, of which one is 1/√300.
+    assert abs(mu.estimate - 0.3) < 5 * mu.error and abs(mu.error - 0.058) < 0.02
+    kept = neyman.run(STUDY, out=tmp_path)
+    assert kept.fit.parameters.mu.estimate == mu.estimate
+    assert any(path.name.startswith("python-") for path in (tmp_path / "cache").iterdir())
+    assert neyman.load_model(tmp_path / "model.h5").parameters.names == ["mu"]
+
+
+def test_a_study_goes_on_where_it_was(tmp_path):
+    """What a function gave is not asked for again, and another function is another study."""
+    calls = []
+
+    def counted(theta, n, rng):
+        calls.append(n)
+        return normal(theta, n, rng)
+
+    first = neyman.run({**STUDY, "simulator": counted}, out=tmp_path, until="simulate")
+    assert not first.finished
+    del calls[:]
+    second = neyman.run({**STUDY, "simulator": counted}, out=tmp_path)
+    # Training events have a θ each, the others of the study do not; some are tried when it is read.
+    assert second.finished and calls.count(1) < 1000
+    other = neyman.PythonSimulator(counted, STUDY["parameters"], version="2")
+    del calls[:]
+    neyman.run({**STUDY, "simulator": other}, out=tmp_path)
+    assert calls.count(1) >= 3000
+
+
+def test_studies_take_workers(tmp_path):
+    here = neyman.PythonSimulator(normal, STUDY["parameters"])
+    there = neyman.PythonSimulator(normal, STUDY["parameters"], workers=2)
+    found = [neyman.run({**STUDY, "simulator": simulator}).fit.parameters.mu.estimate
+             for simulator in (here, there)]
+    assert found[0] == found[1]
+
+
+def test_exceptions_come_back_from_studies():
+    def sometimes(theta, n, rng):
+        if theta[0] > 0.9:
+            raise Broken("not there")
+        return normal(theta, n, rng)
+
+    with pytest.raises(Broken, match="not there") as caught:
+        neyman.run({**STUDY, "simulator": sometimes})
+    assert any(entry.name == "sometimes" for entry in caught.traceback)
+
+
+def test_a_study_names_the_parameter_that_a_simulator_needs():
+    other = neyman.PythonSimulator(normal, {"nu": (-1, 1)})
+    with pytest.raises(neyman.StudyError, match="simulator needs parameter 'nu'"):
+        neyman.Study({**STUDY, "simulator": other})
+
+
+def test_parts_of_compositions():
+    """θ of a part are its own parameters, by name, whatever else the whole has."""
+    def part(theta, n, rng):
+        assert theta.shape == (1,)
+        return rng.normal(theta[0], 0.1, n)
+
+    mine = neyman.PythonSimulator(part, {"mu": (-1, 1)})
+    whole = neyman.Mixture([mine, neyman.Normal(5, 0.1)], ["1 - gamma"],
+                           parameters={"gamma": (0, 1), "mu": (-1, 1)})
+    x = whole.sample(2000, {"gamma": 0.5, "mu": 0.7}, seed=1)[:, 0]
+    # Five standard deviations of a share of 0.5 of 2000 events.
+    assert abs((x > 2.5).mean() - 0.5) < 0.06 and abs(x[x < 2.5].mean() - 0.7) < 0.02
+    assert neyman.simulate(whole, 300).x.shape == (300, 1)
+    joined = neyman.Join([mine, neyman.Normal(0, 1)], parameters={"mu": (-1, 1)})
+    assert joined.sample(3, 0.2).shape == (3, 2)
+    with pytest.raises(neyman.ArgumentError, match="needs parameter 'mu'"):
+        neyman.Mixture([mine, neyman.Normal(5, 1)], ["1 - gamma"],
+                       parameters={"gamma": (0, 1)}).sample(3, 0.5)
+    with pytest.raises(neyman.ArgumentError, match="written in Python"):
+        whole.to_dict()
+
+
+def test_a_decomposition_of_functions():
+    p = neyman.Mixture(
+        [neyman.PythonSimulator(lambda theta, n, rng: rng.normal(0, 1, n), {"gamma": (0, 1)}),
+         neyman.Normal(2, 1)], ["1 - gamma"], parameters={"gamma": (0, 1)})
+    ratio = neyman.DecomposedRatio(p, 0.5, samples=8000, classifier="logistic", replicas=0)
+    exact = neyman.ExactRatio(neyman.Mixture([neyman.Normal(0, 1), neyman.Normal(2, 1)],
+                                             ["1 - gamma"], parameters={"gamma": (0, 1)}))
+    x = p.sample(500, 0.3, seed=1)
+    best, truth = (neyman.Likelihood(one, x).fit() for one in (ratio, exact))
+    assert abs(best.theta["gamma"] - truth.theta["gamma"]) < truth.error["gamma"]
+    moving = neyman.Mixture([neyman.PythonSimulator(normal, {"gamma": (0, 1)}), neyman.Normal(2, 1)],
+                            ["1 - gamma"], parameters={"gamma": (0, 1)})
+    with pytest.raises(neyman.ArgumentError, match="a function of gamma"):
+        neyman.DecomposedRatio(moving, 0.5, samples=1000)
+
+
+def test_functions_that_call_the_library():
+    """A simulator may use neyman itself, also what calls Python in turn."""
+    score = neyman.PythonClassifier(lambda x: x[:, 0])
+    ratio = neyman.ParameterizedRatio(neyman.Normal("mu", 1, parameters={"mu": (-1, 1)}),
+                                      classifier=score, samples=500, across="none")
+    likelihood = neyman.Likelihood(ratio, [0.1, 0.2])
+
+    def simulate_again(theta, n, rng):
+        likelihood(theta)
+        return neyman.Normal(0, 1).sample(n, seed=int(rng.integers(2**32)))
+
+    simulator = neyman.PythonSimulator(simulate_again, {"mu": (-1, 1)})
+    assert neyman.simulate(simulator, 50).x.shape == (50, 1)
 
 
 # ---- classifiers
@@ -317,16 +436,21 @@ class Scorer:
 ], ids=lambda c: type(c).__name__)
 def test_any_classifier_gives_a_ratio(classifier):
     ratio = neyman.ClassifierRatio(*samples(), classifier=classifier, folds=2, replicas=2, seed=1)
-    # 3000 events a side; forests and neighbours are rougher than the others.
-    assert np.abs(ratio.log_ratios(X) - (0.5 - X)).mean() < 0.2
+    # The mean and five standard deviations over seeds, with 3000 events a side: 0.03 ± 0.02 and 0.06 ±
+    # 0.02 of those whose score is a smooth function of x, 0.18 ± 0.035 of a forest and 0.15 ± 0.02 of
+    # neighbours, whose score is rough.
+    rough = isinstance(classifier, (RandomForestClassifier, KNeighborsClassifier))
+    assert np.abs(ratio.log_ratios(X) - (0.5 - X)).mean() < (0.36 if rough else 0.15)
 
 
 def test_sides_of_different_sizes():
     x0, x1 = samples()
-    for classifier in (LogisticRegression(), KNeighborsClassifier(50)):
+    for classifier in (LogisticRegression(), KNeighborsClassifier(400)):
         one = neyman.PythonClassifier(classifier).fit(
             np.concatenate([x0, x1[:300]]), np.repeat([0, 1], [3000, 300]))
-        # log(3000/300) = 2.3 without a correction
+        # log r = 0 there, and without a correction log(3000/300) = 2.3. Among 400 neighbours a share
+        # s = 1/11 is of the denominator: the logit has an error of 1/√(400 s (1 − s)) = 0.174, four
+        # times which are exceeded in one of 10^4 seeds. The other classifier's is less.
         assert abs(one.decision_function([[0.5]])[0]) < 0.7
 
 
@@ -361,9 +485,110 @@ def test_parameterized_with_any_classifier():
             return super().decision_function(self._rows(x))
 
     ratio = neyman.ParameterizedRatio(p, classifier=Products(), reference=0, samples=10000, seed=1)
+    # Five standard deviations over seeds where they are largest, 0.06 at x = 2.
     assert np.abs(ratio.log_ratios(X, 0.8, 0) - (0.8 * X - 0.32)).max() < 0.3
     best = neyman.Likelihood(ratio, p.sample(500, 0.3, seed=3)).fit()
     assert abs(best.theta["mu"] - 0.3) < 5 * 0.045
+
+
+def test_studies_take_classifiers(tmp_path):
+    from test_pipeline import STUDY as MIXTURE
+
+    result = neyman.run({**MIXTURE, "classifier": LogisticRegression()}, out=tmp_path)
+    gamma = result.fit.parameters.gamma
+    assert abs(gamma.estimate - 0.3) < 5 * gamma.error and result.fit.status == "converged"
+    assert (tmp_path / "report.html").exists() and not (tmp_path / "model.h5").exists()
+    assert result.model.likelihood(neyman.Normal(0, 1).sample(5)).events == 5
+    with pytest.raises(neyman.ArgumentError, match="until is given, but needs a classifier of neyman"):
+        neyman.run({**MIXTURE, "classifier": LogisticRegression()}, out=tmp_path, until="train")
+    with pytest.raises(neyman.ArgumentError, match="model is 3"):
+        neyman.Study({**MIXTURE, "classifier": 3})
+
+
+def test_members_of_an_ensemble():
+    x0, x1 = samples()
+    both = neyman.Ensemble(of=[LogisticRegression(), neyman.Logistic()])
+    both.fit(np.concatenate([x0, x1]), np.repeat([0, 1], 3000))
+    np.testing.assert_allclose(-both.decision_function(X[:, None]), 0.5 - X, atol=0.2)
+    study = {**STUDY, "classifier": {"kind": "ensemble", "of": [{"kind": "logistic"}, GaussianNB()]},
+             "reference": {"mu": 0}}
+    assert not neyman.Study(study)._keeps_model
+
+
+class Tensor:
+    """What a classifier of PyTorch gives and takes, without PyTorch."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+
+    def double(self):
+        return Tensor(self.values.astype(float))
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.values
+
+
+class Module:
+    dtype, device = np.float32, "cpu"
+
+    def __init__(self, columns):
+        self.columns, self.training, self.slope = columns, True, 0.0
+
+    def parameters(self):
+        return iter([self])
+
+    def eval(self):
+        self.training = False
+
+    def __call__(self, tensor):
+        assert not self.training and tensor.values.dtype == np.float32
+        z = self.slope * tensor.values[:, 0]
+        return Tensor(np.column_stack([-z / 2, z / 2]) if self.columns == 2 else z[:, None])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="there is PyTorch itself")
+@pytest.mark.parametrize("columns", [1, 2])
+def test_what_looks_like_a_torch_module(monkeypatch, columns):
+    fake = types.SimpleNamespace(
+        no_grad=contextlib.nullcontext,
+        as_tensor=lambda x, dtype, device: Tensor(x.astype(dtype)))
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    classifier = neyman.PythonClassifier(Module(columns), train=train)
+    ratio = neyman.ClassifierRatio(*samples(), classifier=classifier, folds=2, replicas=0, seed=1)
+    assert np.abs(ratio.log_ratios(X) - (0.5 - X)).mean() < 0.15
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_torch_module(columns):
+    torch = pytest.importorskip("torch")
+
+    def fit(model, x, y, weights, seed):
+        torch.manual_seed(seed % 2**32)
+        data = torch.as_tensor(x, dtype=torch.float32)
+        weight = torch.as_tensor(weights, dtype=torch.float32)
+        optimiser = torch.optim.Adam(model.parameters(), lr=0.05)
+        model.train()
+        for _ in range(200):
+            optimiser.zero_grad()
+            out = model(data)
+            if columns == 1:
+                loss = torch.nn.functional.binary_cross_entropy_with_logits(
+                    out[:, 0], torch.as_tensor(y, dtype=torch.float32), weight)
+            else:
+                loss = (weight * torch.nn.functional.cross_entropy(
+                    out, torch.as_tensor(y), reduction="none")).mean()
+            loss.backward()
+            optimiser.step()
+
+    module = torch.nn.Sequential(torch.nn.Linear(1, columns), torch.nn.Dropout(0.0))
+    classifier = neyman.PythonClassifier(module, train=fit)
+    ratio = neyman.ClassifierRatio(*samples(), classifier=classifier, folds=2, replicas=0, seed=1)
+    assert np.abs(ratio.log_ratios(X) - (0.5 - X)).mean() < 0.15
+    trained = neyman.ClassifierRatio(*samples(), classifier=module, folds=2, replicas=0)
+    assert np.all(np.isfinite(trained.log_ratios(X)))  # as it is: not trained here
 
 
 def test_exceptions_of_classifiers_come_back():

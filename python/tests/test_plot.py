@@ -486,7 +486,8 @@ def calls(mixture, plane):
 def test_axes_that_are_given_are_drawn_into_and_returned(mixture, plane, monkeypatch):
     monkeypatch.setattr(plt, "show", lambda *a, **k: pytest.fail("show was called"))
     found = calls(mixture, plane)
-    assert set(found) | {"figure", "figure_names", "figures", "scatter_matrix"} == set(plot.__all__)
+    assert set(found) | {"diagnostic", "figure", "figure_names", "figures",
+                         "scatter_matrix"} == set(plot.__all__)
     for name, call in found.items():
         figure, ax = plt.subplots()
         other = plt.figure()  # the current one, which must stay empty

@@ -155,3 +155,94 @@ def test_simulated_events_know_their_theta():
     events = neyman.simulate(p, 2000, design="sobol", seed=2)
     assert events.parameter_names == ["mu"]
     assert np.abs(events.x - events.theta).max() < 0.006
+
+
+# ---- of events in memory
+
+
+def test_empirical():
+    events = np.random.default_rng(1).normal(size=(50, 2))
+    weights = np.arange(50.0)
+    p = neyman.Empirical(events, weights=weights)
+    x = p.sample(20000, seed=1)
+    rows = {tuple(row): i for i, row in enumerate(events)}
+    counts = np.bincount([rows[tuple(row)] for row in x], minlength=50)
+    # A false alarm in 10^4 seeds.
+    assert counts[0] == 0
+    assert scipy.stats.chisquare(counts[1:], 20000 * weights[1:] / weights.sum()).pvalue > 1e-4
+    one = neyman.Empirical([1.0, 2.0, 4.0])
+    np.testing.assert_allclose(one.cdf([0.5, 1, 3, 4]), [0, 1 / 3, 2 / 3, 1])
+    with pytest.raises(neyman.ArgumentError, match="density"):
+        p.log_density(events)
+
+
+@pytest.mark.parametrize("rule", ["scott", "silverman"])
+def test_kde_against_scipy(rule):
+    # One feature, where SciPy's covariance and our bandwidths for each column are the same.
+    events = np.random.default_rng(2).normal(size=300)
+    weights = np.random.default_rng(3).uniform(0.5, 2, 300)
+    ours = neyman.Kde(events, weights=weights, bandwidth=rule)
+    theirs = scipy.stats.gaussian_kde(events, bw_method=rule, weights=weights)
+    np.testing.assert_allclose(ours.log_density(X), theirs.logpdf(X), rtol=1e-9)
+    two = neyman.Kde(np.zeros((1, 2)), bandwidth=[1, 2])
+    np.testing.assert_allclose(two.log_density([[0, 0]]), -np.log(2 * np.pi * 2))
+    assert neyman.Kde([0.0, 1.0], bandwidth=3).sample(5).shape == (5, 1)
+
+
+def test_histogram():
+    events = np.random.default_rng(4).normal(size=(1000, 2))
+    edges = [np.linspace(-2, 2, 5), [-3, 0, 3]]
+    p = neyman.Histogram.fill(events, edges=edges)
+    counts, _, _ = np.histogram2d(*events.T, bins=edges)
+    np.testing.assert_array_equal(p.counts, counts)
+    assert p.outside == 1000 - counts.sum() and p.dimension == 2
+    np.testing.assert_allclose(p.log_density([[0.5, 1]]),
+                               np.log(counts[2, 1] / counts.sum() / 3))
+    same = neyman.Histogram(p.edges, p.counts)
+    np.testing.assert_array_equal(same.sample(10, seed=1), p.sample(10, seed=1))
+    for binning, bins in (("uniform", 7), ("equal-probability", 7)):
+        assert len(neyman.Histogram.fill(events[:, 0], binning=binning, bins=7).counts) == bins
+    assert len(neyman.Histogram.fill(events[:, 0], binning="bayesian-blocks").counts) > 1
+    theirs = scipy.stats.rv_histogram((np.array([1, 2, 1]), np.array([0, 1, 3, 4])), density=False)
+    np.testing.assert_allclose(neyman.Histogram([0, 1, 3, 4], [1, 2, 1]).cdf([0.5, 2, 3.5]),
+                               theirs.cdf([0.5, 2, 3.5]))
+
+
+@pytest.mark.parametrize("make", [
+    lambda: neyman.Empirical(X, weights=np.arange(41.0)), lambda: neyman.Kde(X, bandwidth=0.3),
+    lambda: neyman.Kde(neyman.Samples(X[:, None], weights=np.ones(41))),
+    lambda: neyman.Histogram.fill(X, bins=4),
+], ids=["empirical", "kde", "samples", "histogram"])
+def test_distributions_of_events_are_distributions(make):
+    p = make()
+    for same in (copy.deepcopy(p), pickle.loads(pickle.dumps(p)),
+                 p.with_parameters({"gamma": (0, 1)})):
+        assert type(same) is type(p)
+        theta = 0.5 if len(same.parameters) else None
+        np.testing.assert_array_equal(same.sample(20, theta, seed=3), p.sample(20, seed=3))
+    whole = neyman.Mixture([p, neyman.Normal(100, 1)], ["1 - gamma"], parameters={"gamma": (0, 1)})
+    # Five standard deviations of a share of 0.3 of 2000 events.
+    assert abs((whole.sample(2000, 0.3, seed=1) > 50).mean() - 0.3) < 0.052
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(whole)).sample(5, 0.3),
+                                  whole.sample(5, 0.3))
+    assert neyman.Mixture([p, neyman.Normal(0, 1)], [0.5]).sample(3).shape == (3, 1)
+    ratio = neyman.DecomposedRatio(whole, 0.5, samples=2000, classifier="logistic", replicas=0)
+    assert ratio.parameters.names == ["gamma"]
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: neyman.Kde([]), "events"), (lambda: neyman.Kde([1.0, np.nan]), "finite"),
+    (lambda: neyman.Kde([1.0, 1.0]), "constant"), (lambda: neyman.Kde([1, 2], bandwidth=-1), "bandwidth"),
+    (lambda: neyman.Kde([1, 2], bandwidth="wide"), "bandwidth.*scott"),
+    (lambda: neyman.Kde([1, 2], bandwidth=[[1], [2, 3]]), "bandwidth"),
+    (lambda: neyman.Empirical([1, 2], weights=[1]), "weights has 1"),
+    (lambda: neyman.Empirical([1, 2], weights=[-1, 1]), "weight"),
+    (lambda: neyman.Empirical([1, 2]).to_dict(), "events in memory"),
+    (lambda: neyman.Histogram([0, 1], [1, 2]), "counts|contents"),
+    (lambda: neyman.Histogram([1, 0], [1]), "edges"),
+    (lambda: neyman.Histogram.fill([1, 2], edges=[0, 3], bins=3), "bins is given"),
+    (lambda: neyman.Histogram.fill([1, 2], binning="odd"), "binning"),
+])
+def test_what_distributions_of_events_refuse(call, words):
+    with pytest.raises(neyman.ArgumentError, match=words):
+        call()

@@ -61,6 +61,12 @@ assert neyman.Normal(0, 1).sample(10000).shape == (10000, 1)
 """
 
 
+NORMAL = """p = neyman.Normal("mu", "sigma", parameters={"mu": (-3, 3), "sigma": (0.2, 5)})
+exact = neyman.ExactRatio(p)
+likelihood = neyman.Likelihood(exact, p.sample(20000, [0, 1]))
+"""
+
+
 @pytest.mark.parametrize("setup, work", [
     ("from neyman import _core", "_core._wait(60)"),
     ("p = neyman.Normal(0, 1)\nx = p.sample(200000)\ny = [0, 1] * 100000",
@@ -68,7 +74,12 @@ assert neyman.Normal(0, 1).sample(10000).shape == (10000, 1)
     ("p = neyman.Normal(0, 1)\nx = p.sample(200000)\ny = [0, 1] * 100000",
      "neyman.BoostedTrees(rounds=100000, patience=0).fit(x, y)"),
     ("p = neyman.Ricker(3.8, 10, 0.3, observations=2)", "p.sample(2 * 10**7)"),
-], ids=["wait", "mlp", "boosted-trees", "sample"])
+    (NORMAL + "events = neyman.simulate(p, 100000, seed=1)",
+     "neyman.SeparableRatio(events, 'uniform', p.parameters, epochs=10000)"),
+    (NORMAL, "neyman.toys(p, exact, [0, 1], datasets=10**6, events=1000)"),
+    (NORMAL, "likelihood.scan('mu', points=10**6)"),
+    (NORMAL, "likelihood.contours('mu', 'sigma', cells=3000)"),
+], ids=["wait", "mlp", "boosted-trees", "sample", "separable", "toys", "scan", "contours"])
 def test_interrupts(setup, work):
     done = subprocess.run([sys.executable, "-c", INTERRUPTED.format(setup=setup, work=work)],
                           capture_output=True, text=True, timeout=120, env=dict(os.environ))

@@ -96,6 +96,36 @@ void sample_into(const Distribution& distribution, std::span<const double> point
     parallel_blocks(out.rows(), size, draw);
 }
 
+bool depends_on(const Distribution& distribution, const ParameterSpace& parameters,
+                std::optional<std::size_t> only) {
+  bool known = true;  // without drawing events
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (only && *only != p) continue;
+    const auto own = distribution.depends_on(p);
+    if (own.value_or(false)) return true;
+    known &= own.has_value();
+  }
+  if (known) return false;
+  std::vector<double> low, high;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const double range = parameters[p].high - parameters[p].low;
+    low.push_back(parameters[p].low + 0.31 * range);
+    high.push_back(only && *only != p ? low.back() : parameters[p].low + 0.73 * range);
+  }
+  // What depends on θ gives other events from the same random numbers.
+  const auto draw = [&](const std::vector<double>& point) {
+    Matrix x(64, distribution.dimension());
+    RandomStream random(1, "dependence");
+    distribution.sample(point, random, x);
+    return x;
+  };
+  try {
+    return !(draw(low) == draw(high));
+  } catch (const Error&) {
+    return true;  // it can be made at some points and not at others
+  }
+}
+
 bool can_simulate(const Distribution& distribution) {
   if (distribution.stored() != nullptr) return false;
   const auto parts = distribution.parts();

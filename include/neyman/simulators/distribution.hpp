@@ -104,6 +104,12 @@ void sample_into(const Distribution& distribution, std::span<const double> point
                  std::uint64_t seed, std::string_view purpose, Matrix& out,
                  Progress* progress = nullptr);
 
+/// Whether its events depend on θ, or on one of the parameters: where it does not say so itself
+/// (Distribution::depends_on), by drawing some events at two θ from the same random numbers. True
+/// where it is not defined at both of them.
+bool depends_on(const Distribution& distribution, const ParameterSpace& parameters,
+                std::optional<std::size_t> only = {});
+
 /// Whether it and all its parts can simulate (Distribution::stored).
 bool can_simulate(const Distribution& distribution);
 
@@ -142,8 +148,8 @@ DistributionFit fit(const Distribution& distribution, const ParameterSpace& para
 /// `folder` is where relative file names start.
 DistributionPtr make_distribution(Settings settings, const ParameterSpace& parameters,
                                   const std::string& folder = ".");
-/// A distribution that the calling program makes, as the value of a table's key `object`: `kind` and
-/// `fingerprint` (a text that is another one where the distribution is) may stand beside it.
+/// A distribution that the calling program makes, as the value of a table's key `object`: `kind`
+/// and `fingerprint` (a text that is another one where the distribution is) may stand beside it.
 struct DistributionObject final : SettingObject {
   /// The distribution for θ of the study's parameters; ArgumentError where it needs others.
   using Make = std::function<DistributionPtr(const ParameterSpace&)>;
