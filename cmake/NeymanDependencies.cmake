@@ -6,6 +6,12 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Boost 1.74 REQUIRED CONFIG)
 find_package(Threads REQUIRED)
+if(NEYMAN_WITH_MPI)
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(NOT MPI_CXX_FOUND)
+    message(STATUS "MPI was not found: neyman is built for single machines")
+  endif()
+endif()
 
 # These come without a CMake package on some supported systems.
 function(neyman_find_library target header library)

@@ -10,8 +10,8 @@ import re
 import sys
 
 # In flow order: a room includes only itself and rooms before it.
-ROOMS = ["core", "data", "simulators", "classifiers", "calibration", "ratios", "inference",
-         "diagnostics", "reports", "pipeline"]
+ROOMS = ["core", "distributed", "data", "simulators", "classifiers", "calibration", "ratios",
+         "inference", "diagnostics", "reports", "pipeline"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
