@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 
+#include "inference/datasets.hpp"
 #include "neyman/core/check.hpp"
-#include "neyman/core/error.hpp"
-#include "neyman/core/parallel.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/inference/statistics.hpp"
 
@@ -68,6 +66,13 @@ double asymptotic_p_value(double statistic, const Degrees& degrees) {
   return 0.5 * less + 0.5 * chi2_tail(statistic, total);
 }
 
+struct Toy {
+  std::optional<double> statistic;  // empty where a fit failed
+  std::exception_ptr error;
+
+  static constexpr auto fields = [](auto& bytes, auto& toy) { bytes(toy.statistic, toy.error); };
+};
+
 struct Pair {
   Fit best, null;
   double statistic = 0.0;
@@ -100,7 +105,7 @@ Pair fit_both(const Likelihood& likelihood, const CompositeTestConfig& config,
 }  // namespace
 
 CompositeTest composite_test(const CompositeTestConfig& config, const Likelihood& likelihood,
-                             const Experiment& experiment) {
+                             const Experiment& experiment, Tasks* tasks) {
   const auto degrees = count_degrees(config.null, likelihood.parameters());
   if (config.datasets > 0 && !experiment)
     fail_argument("composite_test", "experiment", "empty", "given where datasets are simulated");
@@ -115,32 +120,28 @@ CompositeTest composite_test(const CompositeTestConfig& config, const Likelihood
   out.p_value = asymptotic_p_value(out.statistic, degrees);
   if (config.datasets == 0) return out;
 
-  std::vector<std::optional<double>> statistics(config.datasets);
-  std::vector<std::exception_ptr> errors(config.datasets);
   Progress progress("test", config.datasets, "fits");
-  parallel_tasks(config.datasets, [&](std::size_t d) {
-    try {
+  const auto one = [&](std::size_t d) {
+    auto toy = attempt<Toy>([&](Toy& into) {
       RandomStream random(config.seed, "composite test", d);
       const auto simulated = experiment(out.null_fit.point, random);
       const auto pair = fit_both(*simulated, config, out.null_fit.point, false);
-      if (pair.best.ok() && pair.null.ok()) statistics[d] = pair.statistic;
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error&) {
-      errors[d] = std::current_exception();
-    }
+      if (pair.best.ok() && pair.null.ok()) into.statistic = pair.statistic;
+    });
     progress.advance();
-  });
-  for (const auto& statistic : statistics) {
-    if (statistic)
-      out.null_statistics.push_back(*statistic);
+    return toy;
+  };
+  const auto toys = spread<Toy>(tasks, config.datasets, one, Toy::fields);
+  for (const auto& toy : toys) {
+    if (toy.statistic)
+      out.null_statistics.push_back(*toy.statistic);
     else
       ++out.failed;
   }
   // Where not one dataset worked, the reason is worth more than the count.
   if (out.failed == config.datasets)
-    for (const auto& error : errors)
-      if (error) std::rethrow_exception(error);
+    for (const auto& toy : toys)
+      if (toy.error) std::rethrow_exception(toy.error);
   std::sort(out.null_statistics.begin(), out.null_statistics.end());
   const auto above =
       out.null_statistics.end() -

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "neyman/core/check.hpp"
-#include "neyman/core/parallel.hpp"
+#include "neyman/distributed/tasks.hpp"
 #include "neyman/inference/statistics.hpp"
 #include "profile.hpp"
 
@@ -344,10 +344,16 @@ FitRange choose_window(const Likelihood& likelihood, const Fit& best, std::size_
           region.high_at_bound ? range.high : std::min(range.high, region.high + more)};
 }
 
+/// For packing.hpp.
+constexpr auto contour_fields = [](auto& bytes, auto& contour) {
+  bytes(contour.level, contour.threshold, contour.touches_bound, contour.failed);
+  bytes.list(contour.lines, [](auto& to, auto& line) { to(line.x, line.y, line.closed); });
+};
+
 }  // namespace
 
 std::vector<Contour> contours(const Likelihood& likelihood, const Fit& best, std::size_t first,
-                              std::size_t second, const ContourConfig& config) {
+                              std::size_t second, const ContourConfig& config, Tasks* tasks) {
   const std::size_t dimension = likelihood.parameters().size();
   for (const std::size_t parameter : {first, second})
     if (parameter >= dimension)
@@ -382,29 +388,38 @@ std::vector<Contour> contours(const Likelihood& likelihood, const Fit& best, std
   const auto x = coarse_line(x_window, best.point[first]);
   const auto y = coarse_line(y_window, best.point[second]);
   const Profile profile(likelihood, best, {first, second});
-  std::vector<std::vector<Profile::Value>> coarse(y.size());
-  parallel_tasks(y.size(), [&](std::size_t j) {
+  using Row = std::vector<Profile::Value>;
+  const auto one_row = [&](std::size_t j) {
+    Row row;
     for (const double at : x) {
       const double values[] = {at, y[j]};
-      coarse[j].push_back(profile(values, coarse[j].empty() ? nullptr : &coarse[j].back()));
+      row.push_back(profile(values, row.empty() ? nullptr : &row.back()));
     }
-  });
+    return row;
+  };
+  const auto row_fields = [](auto& bytes, auto& row) {
+    bytes.list(row,
+               [](auto& to, auto& at) { to(at.statistic, at.log_likelihood, at.point, at.ok); });
+  };
+  const auto coarse = spread<Row>(tasks, y.size(), one_row, row_fields);
   std::size_t failed = 0;
   for (const auto& row : coarse)
     for (const auto& value : row) failed += value.ok ? 0 : 1;
 
   const std::size_t parts =
       std::max<std::size_t>(1, (config.cells + coarse_cells / 2) / coarse_cells);
-  parallel_tasks(out.size(), [&](std::size_t k) {
+  const auto trace = [&](std::size_t k) {
+    Contour contour = out[k];
     for (std::size_t finer = 1; finer <= most_finer; finer *= 2) {
       const Grid grid{fine_line(x, parts * finer), fine_line(y, parts * finer)};
-      out[k].lines.clear();
-      Tracer(profile, grid, parts * finer, coarse, out[k].threshold).trace(out[k]);
-      if (thinnest(out[k].lines, grid) >= wide) break;
+      contour.lines.clear();
+      Tracer(profile, grid, parts * finer, coarse, contour.threshold).trace(contour);
+      if (thinnest(contour.lines, grid) >= wide) break;
     }
-    out[k].failed += failed;
-  });
-  return out;
+    contour.failed += failed;
+    return contour;
+  };
+  return spread<Contour>(tasks, out.size(), trace, contour_fields);
 }
 
 }  // namespace neyman

@@ -6,6 +6,7 @@
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 
+#include "inference/datasets.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/core/random.hpp"
@@ -57,52 +58,72 @@ std::vector<CriticalValue> critical_values(std::span<const double> statistics,
 
 std::vector<CoveragePoint> run_coverage(const CoverageConfig& config,
                                         const ParameterSpace& parameters,
-                                        const Experiment& experiment) {
+                                        const Experiment& experiment, Tasks* tasks) {
   check_same_size("run_coverage", "points", config.points.cols(), parameters.size(),
                   "one column a parameter");
-  for (std::size_t i = 0; i < config.points.rows(); ++i)
+  const std::size_t points = config.points.rows();
+  for (std::size_t i = 0; i < points; ++i)
     parameters.check_inside("run_coverage", config.points.row(i));
-  const auto shares = [&](const std::vector<double>& statistics,
-                          const std::vector<CriticalValue>& critical) {
-    std::vector<double> out;
-    for (const auto& value : critical) out.push_back(share_at_most(statistics, value.toys));
-    return out;
-  };
 
-  std::vector<CoveragePoint> out;
-  Progress progress("coverage", config.points.rows() * (config.datasets + config.critical_datasets),
-                    "fits");
-  for (std::size_t i = 0; i < config.points.rows(); ++i) {
-    CoveragePoint found;
-    found.point.assign(config.points.row(i).begin(), config.points.row(i).end());
-    EnsembleConfig ensemble;
+  // At each θ the datasets whose regions are asked for it, then those of the critical values.
+  std::vector<EnsembleConfig> regions, critical;
+  for (std::size_t i = 0; i < points; ++i) {
+    auto& ensemble = regions.emplace_back();
     ensemble.datasets = config.datasets;
-    ensemble.point = found.point;
+    ensemble.point.assign(config.points.row(i).begin(), config.points.row(i).end());
     ensemble.levels = config.levels;
     ensemble.interest = config.interest;
     ensemble.starts = config.starts;
     ensemble.seed = derive_seed(config.seed, "coverage", i);
-    found.ensemble = run_ensemble(ensemble, parameters, experiment, &progress);
+    check_ensemble(ensemble, parameters);
+    critical.push_back(ensemble);
+    critical.back().datasets = config.critical_datasets;
+    critical.back().seed = derive_seed(config.seed, "critical values", i);
+  }
+  const std::size_t each = config.datasets + config.critical_datasets;
+  Progress progress("coverage", points * each, "fits");
+  const auto one = [&](std::size_t task) {
+    const std::size_t i = task / each, d = task % each;
+    auto out = d < config.datasets ? fit_dataset(regions[i], experiment, d)
+                                   : fit_dataset(critical[i], experiment, d - config.datasets);
+    progress.advance();
+    return out;
+  };
+  // All θ in one list: the more tasks, the less is waited at its end.
+  const auto fits = spread<DatasetFit>(tasks, points * each, one, DatasetFit::fields);
+  const auto side_of = [&](const EnsembleConfig& ensemble, std::size_t begin) {
+    const auto part = std::span(fits).subspan(begin, ensemble.datasets);
+    throw_where_all_failed(part);
+    return summarise(ensemble, part);
+  };
+  const auto shares = [&](const std::vector<double>& statistics,
+                          const std::vector<CriticalValue>& values) {
+    std::vector<double> out;
+    for (const auto& value : values) out.push_back(share_at_most(statistics, value.toys));
+    return out;
+  };
+
+  std::vector<CoveragePoint> out;
+  for (std::size_t i = 0; i < points; ++i) {
+    CoveragePoint found;
+    found.point = regions[i].point;
+    found.ensemble = side_of(regions[i], i * each);
     const auto& side = found.ensemble;
     for (const double share : side.coverage)
       found.coverage_error.push_back(
           std::sqrt(share * (1.0 - share) /
                     static_cast<double>(std::max<std::size_t>(1, side.statistic.size()))));
-    if (config.critical_datasets > 0) {
-      ensemble.datasets = config.critical_datasets;
-      ensemble.seed = derive_seed(config.seed, "critical values", i);
-      const auto toys = run_ensemble(ensemble, parameters, experiment, &progress);
-      found.critical_failed = toys.failed;
-      if (!toys.statistic.empty()) {
-        found.critical =
-            critical_values(toys.statistic, config.levels, static_cast<double>(parameters.size()));
-        found.coverage_critical = shares(side.statistic, found.critical);
-        for (std::size_t k = 0; k < config.interest.size(); ++k) {
-          found.profile_critical.push_back(
-              critical_values(toys.profiles[k].statistic, config.levels, 1.0));
-          found.profile_coverage_critical.push_back(
-              shares(side.profiles[k].statistic, found.profile_critical.back()));
-        }
+    const auto toys = side_of(critical[i], i * each + config.datasets);
+    found.critical_failed = toys.failed;
+    if (!toys.statistic.empty()) {
+      found.critical =
+          critical_values(toys.statistic, config.levels, static_cast<double>(parameters.size()));
+      found.coverage_critical = shares(side.statistic, found.critical);
+      for (std::size_t k = 0; k < config.interest.size(); ++k) {
+        found.profile_critical.push_back(
+            critical_values(toys.profiles[k].statistic, config.levels, 1.0));
+        found.profile_coverage_critical.push_back(
+            shares(side.profiles[k].statistic, found.profile_critical.back()));
       }
     }
     out.push_back(std::move(found));

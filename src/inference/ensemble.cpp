@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <memory>
 #include <optional>
 
+#include "inference/datasets.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
-#include "neyman/core/parallel.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/ratios/tabulated_ratio.hpp"
@@ -25,31 +24,60 @@ constexpr std::size_t simulation_datasets = 4;
 /// Events from which the range of a table is taken.
 constexpr std::size_t range_events = 20000;
 
-struct Outcome {
-  bool ok = false;
-  Fit fit;
-  double statistic = 0.0;
-  std::vector<double> profiles;  // one for each parameter of interest
+/// What one dataset gave for both likelihoods.
+struct BothFits {
+  DatasetFit learned, known;
+  std::vector<double> share;  // of finite simulation, where it was asked for
+  std::exception_ptr error;
+
+  static constexpr auto fields = [](auto& bytes, auto& both) {
+    DatasetFit::fields(bytes, both.learned);
+    DatasetFit::fields(bytes, both.known);
+    bytes(both.share, both.error);
+  };
 };
 
-Outcome fit_dataset(const EnsembleConfig& config, const Likelihood& likelihood) {
-  Outcome out;
-  FitOptions options;
-  options.start = config.point;
-  options.starts = config.starts;
-  out.fit = fit(likelihood, options);
-  out.ok = out.fit.ok();
-  out.statistic = test_statistic(likelihood, out.fit, config.point);
-  for (const std::size_t parameter : config.interest) {
-    std::vector<std::optional<double>> fixed(config.point.size());
-    fixed[parameter] = config.point[parameter];
-    // −2 log Λ of one parameter is at most that of all: θ itself is one of the profiled points.
-    out.profiles.push_back(std::min(out.statistic, profile_statistic(likelihood, out.fit, fixed)));
+/// σ²_simulation / σ²_statistical by parameter at one dataset.
+std::vector<double> simulation_variance_share(Fit fit, const Matrix& gradient_covariance) {
+  add_simulation_covariance(fit, gradient_covariance);
+  std::vector<double> out;
+  for (std::size_t p = 0; p < fit.point.size(); ++p) {
+    const double statistical = fit.statistical_error(p);
+    const double simulation = fit.simulation_error(p);
+    out.push_back(statistical > 0.0 ? simulation * simulation / (statistical * statistical) : 0.0);
   }
   return out;
 }
 
-EnsembleSide summarise(const EnsembleConfig& config, const std::vector<Outcome>& outcomes) {
+}  // namespace
+
+DatasetFit fit_dataset(const EnsembleConfig& config, const Likelihood& likelihood, Fit* best) {
+  DatasetFit out;
+  FitOptions options;
+  options.start = config.point;
+  options.starts = config.starts;
+  auto found = fit(likelihood, options);
+  out.ok = found.ok();
+  out.point = found.point;
+  out.statistic = test_statistic(likelihood, found, config.point);
+  for (const std::size_t parameter : config.interest) {
+    std::vector<std::optional<double>> fixed(config.point.size());
+    fixed[parameter] = config.point[parameter];
+    // −2 log Λ of one parameter is at most that of all: θ itself is one of the profiled points.
+    out.profiles.push_back(std::min(out.statistic, profile_statistic(likelihood, found, fixed)));
+  }
+  if (best != nullptr) *best = std::move(found);
+  return out;
+}
+
+DatasetFit fit_dataset(const EnsembleConfig& config, const Experiment& experiment, std::size_t d) {
+  return attempt<DatasetFit>([&](DatasetFit& out) {
+    RandomStream random(config.seed, "ensemble", d);
+    out = fit_dataset(config, *experiment(config.point, random));
+  });
+}
+
+EnsembleSide summarise(const EnsembleConfig& config, std::span<const DatasetFit> fits) {
   const std::size_t dimension = config.point.size();
   EnsembleSide side;
   side.estimates = Matrix(0, dimension);
@@ -57,15 +85,15 @@ EnsembleSide summarise(const EnsembleConfig& config, const std::vector<Outcome>&
     side.profiles.emplace_back();
     side.profiles.back().parameter = parameter;
   }
-  for (const auto& outcome : outcomes) {
-    if (!outcome.ok) {
+  for (const auto& found : fits) {
+    if (!found.ok) {
       ++side.failed;
       continue;
     }
-    side.estimates.append(MatrixView(outcome.fit.point.data(), 1, dimension));
-    side.statistic.push_back(outcome.statistic);
+    side.estimates.append(MatrixView(found.point.data(), 1, dimension));
+    side.statistic.push_back(found.statistic);
     for (std::size_t k = 0; k < side.profiles.size(); ++k)
-      side.profiles[k].statistic.push_back(outcome.profiles[k]);
+      side.profiles[k].statistic.push_back(found.profiles[k]);
   }
   for (std::size_t p = 0; p < dimension; ++p) {
     const auto column = side.estimates.column(p);
@@ -83,19 +111,7 @@ EnsembleSide summarise(const EnsembleConfig& config, const std::vector<Outcome>&
   return side;
 }
 
-/// σ²_simulation / σ²_statistical by parameter at one dataset.
-std::vector<double> simulation_variance_share(Fit fit, const Matrix& gradient_covariance) {
-  add_simulation_covariance(fit, gradient_covariance);
-  std::vector<double> out;
-  for (std::size_t p = 0; p < fit.point.size(); ++p) {
-    const double statistical = fit.statistical_error(p);
-    const double simulation = fit.simulation_error(p);
-    out.push_back(statistical > 0.0 ? simulation * simulation / (statistical * statistical) : 0.0);
-  }
-  return out;
-}
-
-void check_config(const EnsembleConfig& config, const ParameterSpace& parameters) {
+void check_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters) {
   check_at_least("run_ensemble", "datasets", config.datasets, 1);
   parameters.check_inside("run_ensemble", config.point);
   for (std::size_t k = 0; k < config.interest.size(); ++k)
@@ -104,70 +120,62 @@ void check_config(const EnsembleConfig& config, const ParameterSpace& parameters
                     std::to_string(config.interest[k]), fmt::format("below {}", parameters.size()));
 }
 
-/// Calls the work for each dataset, in parallel, and tells `whole` or, where that is null, a task
-/// of its own. One that throws leaves a failed outcome behind; where all throw, so does this.
-void for_each_dataset(const EnsembleConfig& config,
-                      const std::function<void(std::size_t, RandomStream&)>& work,
-                      Progress* whole = nullptr) {
-  std::vector<std::exception_ptr> errors(config.datasets);
+EnsembleSide run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
+                          const Experiment& experiment, Progress* whole, Tasks* tasks) {
+  check_ensemble(config, parameters);
   std::optional<Progress> own;
   if (whole == nullptr) own.emplace("ensemble", config.datasets, "fits");
   Progress& progress = whole != nullptr ? *whole : *own;
-  parallel_tasks(config.datasets, [&](std::size_t d) {
-    try {
-      RandomStream random(config.seed, "ensemble", d);
-      work(d, random);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error&) {
-      errors[d] = std::current_exception();
-    }
+  const auto one = [&](std::size_t d) {
+    auto out = fit_dataset(config, experiment, d);
     progress.advance();
-  });
-  if (std::all_of(errors.begin(), errors.end(), [](const auto& error) { return error != nullptr; }))
-    std::rethrow_exception(errors.front());
-}
-
-}  // namespace
-
-EnsembleSide run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
-                          const Experiment& experiment, Progress* progress) {
-  check_config(config, parameters);
-  std::vector<Outcome> outcomes(config.datasets);
-  const auto work = [&](std::size_t d, RandomStream& random) {
-    outcomes[d] = fit_dataset(config, *experiment(config.point, random));
+    return out;
   };
-  for_each_dataset(config, work, progress);
-  return summarise(config, outcomes);
+  const auto fits = spread<DatasetFit>(tasks, config.datasets, one, DatasetFit::fields);
+  throw_where_all_failed<DatasetFit>(fits);
+  return summarise(config, fits);
 }
 
 EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
                             const Distribution& simulator, const EnsembleModel& approximate,
                             const LikelihoodFactory& exact,
-                            const std::vector<Constraint>& constraints) {
-  check_config(config, parameters);
+                            const std::vector<Constraint>& constraints, Tasks* tasks) {
+  check_ensemble(config, parameters);
   check_at_least("run_ensemble", "events", config.events, 1);
   const std::size_t dimension = parameters.size();
-  std::vector<Outcome> learned(config.datasets), known(exact ? config.datasets : 0);
-  std::vector<std::vector<double>> shares(config.datasets);
-  for_each_dataset(config, [&](std::size_t d, RandomStream& random) {
+  const auto simulate_and_fit = [&](std::size_t d, BothFits& out) {
+    RandomStream random(config.seed, "ensemble", d);
     Matrix x(config.events, simulator.dimension());
     simulator.sample(config.point, random, x);
     std::vector<Constraint> drawn;
     for (const auto& constraint : constraints)
       drawn.push_back(constraint.sampled(config.point[constraint.parameter()], random));
+    Fit best;
     const auto fit_with = [&](const LikelihoodFactory& factory, Matrix events) {
       std::shared_ptr<const Likelihood> likelihood = factory(std::move(events));
       if (!drawn.empty()) likelihood = std::make_shared<ConstrainedLikelihood>(likelihood, drawn);
-      return fit_dataset(config, *likelihood);
+      return fit_dataset(config, *likelihood, &best);
     };
     const bool share = d < simulation_datasets && approximate.simulation_gradient_covariance;
-    if (exact) known[d] = fit_with(exact, x);
-    learned[d] = fit_with(approximate.likelihood, share ? x : std::move(x));
-    if (share && learned[d].ok)
-      shares[d] = simulation_variance_share(
-          learned[d].fit, approximate.simulation_gradient_covariance(x, learned[d].fit));
-  });
+    if (exact) out.known = fit_with(exact, x);
+    out.learned = fit_with(approximate.likelihood, share ? x : std::move(x));
+    if (share && out.learned.ok)
+      out.share =
+          simulation_variance_share(best, approximate.simulation_gradient_covariance(x, best));
+  };
+  Progress progress("ensemble", config.datasets, "fits");
+  const auto one = [&](std::size_t d) {
+    auto fits = attempt<BothFits>([&](BothFits& into) { simulate_and_fit(d, into); });
+    progress.advance();
+    return fits;
+  };
+  auto both = spread<BothFits>(tasks, config.datasets, one, BothFits::fields);
+  throw_where_all_failed<BothFits>(both);
+  std::vector<DatasetFit> learned, known;
+  for (auto& fits : both) {
+    learned.push_back(std::move(fits.learned));
+    if (exact) known.push_back(std::move(fits.known));
+  }
 
   EnsembleResult out;
   out.config = config;
@@ -175,7 +183,8 @@ EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& 
   if (exact) out.exact = summarise(config, known);
   out.simulation_share.assign(dimension, 0.0);
   double used = 0.0;
-  for (const auto& share : shares) {
+  for (const auto& fits : both) {
+    const auto& share = fits.share;
     if (share.empty()) continue;
     used += 1.0;
     for (std::size_t p = 0; p < dimension; ++p) out.simulation_share[p] += share[p];
@@ -201,8 +210,8 @@ EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& 
 
 EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
                             const Distribution& simulator, const MixtureRatio& approximate,
-                            const MixtureRatio* exact) {
-  check_config(config, parameters);
+                            const MixtureRatio* exact, Tasks* tasks) {
+  check_ensemble(config, parameters);
   Matrix typical(simulator.dimension() == 1 ? range_events : 0, simulator.dimension());
   try {
     RandomStream range_random(config.seed, "ensemble range");
@@ -223,7 +232,7 @@ EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& 
       return simulation_gradient_covariance(parameters, approximate, x, {}, best.point);
     };
   return run_ensemble(config, parameters, simulator, model,
-                      exact != nullptr ? factory(*exact) : LikelihoodFactory{});
+                      exact != nullptr ? factory(*exact) : LikelihoodFactory{}, {}, tasks);
 }
 
 }  // namespace neyman

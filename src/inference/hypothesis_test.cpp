@@ -1,11 +1,10 @@
 #include "neyman/inference/hypothesis_test.hpp"
 
 #include <algorithm>
-#include <exception>
+#include <optional>
 
+#include "inference/datasets.hpp"
 #include "neyman/core/check.hpp"
-#include "neyman/core/error.hpp"
-#include "neyman/core/parallel.hpp"
 #include "neyman/core/progress.hpp"
 
 namespace neyman {
@@ -28,10 +27,17 @@ double p_value(const std::vector<double>& sorted_null, std::size_t datasets, dou
   return (1.0 + all - static_cast<double>(above)) / (1.0 + all);
 }
 
+struct Toy {
+  std::optional<double> statistic;
+  std::exception_ptr error;
+
+  static constexpr auto fields = [](auto& bytes, auto& toy) { bytes(toy.statistic, toy.error); };
+};
+
 }  // namespace
 
 SimpleTest simple_test(const SimpleTestConfig& config, const Distribution& simulator,
-                       const Ratio& ratio, MatrixView data) {
+                       const Ratio& ratio, MatrixView data, Tasks* tasks) {
   check_at_least("simple_test", "datasets", config.datasets, 1);
   check_at_least("simple_test", "events", data.rows(), 1);
   check_in_range("simple_test", "size", config.size, 0.0, 1.0);
@@ -39,31 +45,32 @@ SimpleTest simple_test(const SimpleTestConfig& config, const Distribution& simul
   out.config = config;
   out.statistic = statistic(config, ratio, data);
   Progress progress("test", 2 * config.datasets, "datasets");
-  const auto simulate = [&](const std::vector<double>& point, const char* purpose) {
-    std::vector<double> found(config.datasets), statistics;
-    std::vector<std::exception_ptr> errors(config.datasets);
-    parallel_tasks(config.datasets, [&](std::size_t d) {
-      try {
-        Matrix x(data.rows(), simulator.dimension());
-        RandomStream random(config.seed, purpose, d);
-        simulator.sample(point, random, x);
-        found[d] = statistic(config, ratio, x);
-      } catch (const Interrupted&) {
-        throw;
-      } catch (const Error&) {
-        errors[d] = std::current_exception();
-      }
-      progress.advance();
+  const auto one = [&](std::size_t task) {
+    const bool null = task < config.datasets;
+    const auto& point = null ? config.null : config.alternative;
+    auto toy = attempt<Toy>([&](Toy& into) {
+      Matrix x(data.rows(), simulator.dimension());
+      RandomStream random(config.seed, null ? "test null" : "test alternative",
+                          null ? task : task - config.datasets);
+      simulator.sample(point, random, x);
+      into.statistic = statistic(config, ratio, x);
     });
-    for (std::size_t d = 0; d < config.datasets; ++d)
-      if (!errors[d]) statistics.push_back(found[d]);
-    if (statistics.empty()) std::rethrow_exception(errors.front());
-    out.failed += config.datasets - statistics.size();
-    std::sort(statistics.begin(), statistics.end());
-    return statistics;
+    progress.advance();
+    return toy;
   };
-  out.null_statistics = simulate(config.null, "test null");
-  out.alternative_statistics = simulate(config.alternative, "test alternative");
+  // Datasets of the null, then of the alternative.
+  const auto toys = spread<Toy>(tasks, 2 * config.datasets, one, Toy::fields);
+  const auto statistics = [&](std::span<const Toy> of) {
+    throw_where_all_failed(of);
+    std::vector<double> found;
+    for (const auto& toy : of)
+      if (toy.statistic) found.push_back(*toy.statistic);
+    out.failed += of.size() - found.size();
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  out.null_statistics = statistics(std::span(toys).first(config.datasets));
+  out.alternative_statistics = statistics(std::span(toys).last(config.datasets));
   out.p_value = p_value(out.null_statistics, config.datasets, out.statistic);
   const auto rejected = std::count_if(
       out.alternative_statistics.begin(), out.alternative_statistics.end(), [&](double value) {

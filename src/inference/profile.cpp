@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "neyman/core/check.hpp"
-#include "neyman/core/parallel.hpp"
 #include "neyman/core/progress.hpp"
+#include "neyman/distributed/tasks.hpp"
 #include "neyman/inference/statistics.hpp"
 
 namespace neyman {
@@ -371,7 +371,8 @@ Scan scan(const Likelihood& likelihood, const Fit& best, std::size_t parameter, 
 }
 
 Surface scan_surface(const Likelihood& likelihood, const Fit& best, std::size_t first,
-                     std::size_t second, std::vector<double> x, std::vector<double> y) {
+                     std::size_t second, std::vector<double> x, std::vector<double> y,
+                     Tasks* tasks) {
   check_parameter("scan_surface", likelihood, first);
   check_parameter("scan_surface", likelihood, second);
   if (first == second)
@@ -398,21 +399,31 @@ Surface scan_surface(const Likelihood& likelihood, const Fit& best, std::size_t 
   const Profile profile(likelihood, best, {first, second});
   std::size_t first_below = 0;
   const auto order = outwards(out.x, best.point[first], first_below);
-  std::vector<std::size_t> failed(out.y.size(), 0);
-  parallel_tasks(out.y.size(), [&](std::size_t row) {
+  struct Row {
+    std::vector<double> statistic;
+    std::size_t failed = 0;
+  };
+  const auto scan_row = [&](std::size_t r) {
+    Row row{std::vector<double>(order.size())};
     Profile::Value last, middle;
     for (std::size_t position = 0; position < order.size(); ++position) {
-      const double values[] = {out.x[order[position]], out.y[row]};
+      const double values[] = {out.x[order[position]], out.y[r]};
       // The way down begins beside the first point of the way up.
       const Profile::Value* neighbour = position == 0 ? nullptr : &last;
       if (position == first_below && position > 0) neighbour = &middle;
       last = profile(values, neighbour);
       if (position == 0) middle = last;
-      out.statistic(row, order[position]) = last.statistic;
-      failed[row] += last.ok ? 0 : 1;
+      row.statistic[order[position]] = last.statistic;
+      row.failed += last.ok ? 0 : 1;
     }
-  });
-  for (const std::size_t count : failed) out.failed += count;
+    return row;
+  };
+  const auto rows = spread<Row>(tasks, out.y.size(), scan_row,
+                                [](auto& bytes, auto& row) { bytes(row.statistic, row.failed); });
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::copy(rows[r].statistic.begin(), rows[r].statistic.end(), out.statistic.row(r).begin());
+    out.failed += rows[r].failed;
+  }
   return out;
 }
 

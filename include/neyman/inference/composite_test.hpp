@@ -11,6 +11,8 @@
 
 namespace neyman {
 
+class Tasks;
+
 /// A hypothesis about some of the parameters: each fixed, confined to a part of its range, or
 /// free. What is free is profiled.
 struct CompositeHypothesis {
@@ -58,12 +60,12 @@ struct CompositeTest {
 /// nuisance parameters at their bounds break them, and simulated data are then the test to trust.
 ///
 /// Simulated datasets are drawn at θ̂_null: a parametric bootstrap, exact where the statistic's
-/// distribution does not depend on the free parameters.
+/// distribution does not depend on the free parameters. They are `tasks` where others share them.
 ///
 /// @throw ArgumentError where the null fixes and confines nothing, or both for one parameter, its
 ///   sizes are not those of the parameters, or a value is outside its range; or where there are
 ///   datasets to simulate and no experiment.
 CompositeTest composite_test(const CompositeTestConfig& config, const Likelihood& likelihood,
-                             const Experiment& experiment = {});
+                             const Experiment& experiment = {}, Tasks* tasks = nullptr);
 
 }  // namespace neyman

@@ -8,6 +8,8 @@
 
 namespace neyman {
 
+class Tasks;
+
 /// Vertices joined by straight lines. A closed one joins its last vertex to the first, which is
 /// not repeated.
 struct Polyline {
@@ -51,13 +53,15 @@ struct ContourConfig {
 /// always the one around the estimate. With default windows, a further region that the profile
 /// intervals of `likelihood_interval` do not reach is not seen; give a window to see it.
 ///
-/// Levels run in parallel, and each traces on its own with warm starts from the nodes beside it:
-/// the same numbers for any number of threads.
+/// Rows of the coarse grid, and then levels, run in parallel, and each level traces on its own with
+/// warm starts from the nodes beside it: the same numbers for any number of threads. Both are
+/// `tasks` where others share them.
 ///
 /// @throw ArgumentError where the parameters are the same or out of range, a level is not inside
 ///   (0, 1), a threshold is not positive, there are other than as many thresholds as levels, fewer
 ///   than 4 cells, or a window is empty or outside the parameter's range.
 std::vector<Contour> contours(const Likelihood& likelihood, const Fit& best, std::size_t first,
-                              std::size_t second, const ContourConfig& config = {});
+                              std::size_t second, const ContourConfig& config = {},
+                              Tasks* tasks = nullptr);
 
 }  // namespace neyman

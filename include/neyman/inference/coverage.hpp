@@ -56,11 +56,12 @@ struct CoveragePoint {
 
 /// Simulates, fits and counts at each θ: how often the regions of a level hold the θ that the
 /// data come from, with Wilks' thresholds and with those of simulated data. In parallel over
-/// datasets; the same numbers for any number of threads. Failed fits are counted and left out.
+/// datasets of all θ, which are `tasks` where others share them; the same numbers for any number of
+/// threads and ranks. Failed fits are counted and left out.
 /// @throw ArgumentError where a row of `points` is not inside the parameters' ranges, or as
 ///   `run_ensemble`.
 std::vector<CoveragePoint> run_coverage(const CoverageConfig& config,
                                         const ParameterSpace& parameters,
-                                        const Experiment& experiment);
+                                        const Experiment& experiment, Tasks* tasks = nullptr);
 
 }  // namespace neyman

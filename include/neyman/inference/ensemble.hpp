@@ -17,6 +17,8 @@
 
 namespace neyman {
 
+class Tasks;
+
 /// Many datasets simulated at one θ, each fitted: what the method does in repetition.
 struct EnsembleConfig {
   std::size_t datasets = 1000;
@@ -74,24 +76,27 @@ struct EnsembleModel {
 /// Simulates and fits with any likelihood, in parallel over datasets; the same numbers for any
 /// number of threads. A dataset that cannot be simulated or whose fit fails is counted, not
 /// fatal; where not one can be simulated, the reason is thrown. Constraints are part of both
-/// likelihoods, with auxiliary measurements drawn for each dataset. An empty `exact`: none.
+/// likelihoods, with auxiliary measurements drawn for each dataset. An empty `exact`: none. The
+/// datasets are `tasks` where others share them (distributed/tasks.hpp).
 /// @throw ArgumentError where there are no datasets or events, or θ or a parameter of interest is
 ///   out of range.
 EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
                             const Distribution& simulator, const EnsembleModel& approximate,
                             const LikelihoodFactory& exact = {},
-                            const std::vector<Constraint>& constraints = {});
+                            const std::vector<Constraint>& constraints = {},
+                            Tasks* tasks = nullptr);
 
 /// The same of one likelihood with experiments of one's own. `progress` advances by one a dataset;
 /// without it, the ensemble is a task of its own.
 EnsembleSide run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
-                          const Experiment& experiment, Progress* progress = nullptr);
+                          const Experiment& experiment, Progress* progress = nullptr,
+                          Tasks* tasks = nullptr);
 
 /// The same for mixtures. Where the datasets have one feature and many events in all, the learned
 /// ratio is looked up in a TabulatedRatio, which moves estimates by less than a thousandth of
 /// their error.
 EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
                             const Distribution& simulator, const MixtureRatio& approximate,
-                            const MixtureRatio* exact);
+                            const MixtureRatio* exact, Tasks* tasks = nullptr);
 
 }  // namespace neyman

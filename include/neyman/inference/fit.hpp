@@ -11,6 +11,8 @@
 
 namespace neyman {
 
+class Tasks;
+
 enum class FitStatus {
   converged,
   at_bound,  ///< converged, with a parameter at an end of its range, or at the edge of where the
@@ -162,10 +164,12 @@ struct Surface {
   std::size_t failed = 0;    ///< profile fits that did not converge: upper bounds
 };
 /// On the grid x × y. Rows run in parallel, each from the estimate's x outwards with warm starts
-/// of its own: the same numbers for any number of threads.
+/// of its own: the same numbers for any number of threads. They are `tasks` where others share
+/// them.
 /// @throw ArgumentError where the parameters are the same or out of range, or a list is empty or
 ///   not inside the parameter's range.
 Surface scan_surface(const Likelihood& likelihood, const Fit& best, std::size_t first,
-                     std::size_t second, std::vector<double> x, std::vector<double> y);
+                     std::size_t second, std::vector<double> x, std::vector<double> y,
+                     Tasks* tasks = nullptr);
 
 }  // namespace neyman

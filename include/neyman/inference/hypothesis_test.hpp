@@ -10,6 +10,8 @@
 
 namespace neyman {
 
+class Tasks;
+
 /// Neyman and Pearson's test of one simple hypothesis against another.
 struct SimpleTestConfig {
   std::vector<double> null;         ///< θ0, the hypothesis that is tested
@@ -34,8 +36,9 @@ struct SimpleTest {
 
 /// Tests with datasets of the same size as the data, simulated in parallel. The p-value is
 /// valid whatever the quality of the ratio; a poor ratio costs power alone. A dataset that fails is
-/// counted, not fatal; where not one of a hypothesis works, the reason is thrown.
+/// counted, not fatal; where not one of a hypothesis works, the reason is thrown. The datasets are
+/// `tasks` where others share them.
 SimpleTest simple_test(const SimpleTestConfig& config, const Distribution& simulator,
-                       const Ratio& ratio, MatrixView data);
+                       const Ratio& ratio, MatrixView data, Tasks* tasks = nullptr);
 
 }  // namespace neyman
