@@ -14,6 +14,7 @@
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/data/splits.hpp"
+#include "neyman/distributed/tasks.hpp"
 
 namespace neyman {
 
@@ -65,9 +66,9 @@ struct Sides {
 
 Sides simulate_sides(const Distribution& simulator, const Design& design,
                      const ParameterizedClassifierRatio::Config& config, std::size_t tops,
-                     std::size_t bottoms, std::uint64_t seed) {
+                     std::size_t bottoms, std::uint64_t seed, Tasks* tasks = nullptr) {
   const auto draw = [&](const Design& from, std::size_t count, const char* purpose) {
-    return simulate(simulator, design.parameters(), from, count, seed, purpose);
+    return simulate(simulator, design.parameters(), from, count, seed, purpose, tasks);
   };
   Sides out{draw(design, tops, "train"), {}};
   if (bottoms == 0) return out;
@@ -80,7 +81,7 @@ Sides simulate_sides(const Distribution& simulator, const Design& design,
 
 /// All that a configuration asks for.
 Sides simulate_all(const DistributionPtr& simulator, const Design& design,
-                   const ParameterizedClassifierRatio::Config& config) {
+                   const ParameterizedClassifierRatio::Config& config, Tasks* tasks) {
   const char* function = "ParameterizedClassifierRatio";
   if (simulator == nullptr) fail_argument(function, "simulator", "empty", "a distribution");
   check_at_least(function, "folds", config.folds, 1);
@@ -88,7 +89,7 @@ Sides simulate_all(const DistributionPtr& simulator, const Design& design,
   const bool apart = config.denominator == ParameterizedClassifierRatio::Denominator::point ||
                      config.denominator_design;
   const std::size_t half = apart ? n / 2 : 0;
-  return simulate_sides(*simulator, design, config, n - half, half, config.seed);
+  return simulate_sides(*simulator, design, config, n - half, half, config.seed, tasks);
 }
 
 }  // namespace
@@ -97,14 +98,15 @@ Sides simulate_all(const DistributionPtr& simulator, const Design& design,
 class ParameterizedClassifierRatio::Learner {
  public:
   Learner(ParameterizedClassifierRatio& ratio, const Samples& numerator, const Samples& denominator,
-          const Design& design, const Config& config, DistributionPtr simulator)
+          const Design& design, const Config& config, DistributionPtr simulator, Tasks* tasks)
       : ratio_(ratio),
         numerator_(numerator),
         shared_(denominator.size() == 0),
         denominator_(shared_ ? numerator : denominator),
         design_(design),
         config_(config),
-        simulator_(std::move(simulator)) {
+        simulator_(std::move(simulator)),
+        tasks_(tasks) {
     check();
     numerator_folds_ = cut(numerator_, config_.folds, derive_seed(config_.seed, "folds"));
     denominator_folds_ =
@@ -112,13 +114,29 @@ class ParameterizedClassifierRatio::Learner {
                 : cut(denominator_, config_.folds, derive_seed(config_.seed, "denominator-folds"));
   }
 
+  struct Trained {
+    std::unique_ptr<Classifier> classifier;
+    std::size_t simulated = 0;  // in epochs after the first
+  };
+
   void train(Progress* progress) {
-    ratio_.classifiers_.resize(config_.folds);
-    parallel_tasks(config_.folds, [&](std::size_t fold) {
+    const Archived fields{[](const Trained& made, Archive& to) {
+                            save_classifier(*made.classifier, to.child("classifier"));
+                            to.set("simulated", made.simulated);
+                          },
+                          [](const Archive& from) {
+                            return Trained{load_classifier(from.child("classifier")),
+                                           static_cast<std::size_t>(from.integer("simulated"))};
+                          }};
+    const auto one = [&](std::size_t fold) {
       Progress part(progress, Progress::fine);
-      ratio_.classifiers_[fold] = train(fold, &part);
-    });
-    ratio_.simulated_ += simulated_;
+      return train(fold, &part);
+    };
+    auto trained = spread<Trained>(tasks_, config_.folds, one, fields);
+    for (auto& fold : trained) {
+      ratio_.classifiers_.push_back(std::move(fold.classifier));
+      ratio_.simulated_ += fold.simulated;
+    }
   }
 
   void calibrate() {
@@ -235,8 +253,9 @@ class ParameterizedClassifierRatio::Learner {
     return config_.fresh ? (fold + 1) % config_.folds : fold;
   }
 
-  std::unique_ptr<Classifier> train(std::size_t fold, Progress* progress) const {
+  Trained train(std::size_t fold, Progress* progress) const {
     auto classifier = config_.classifier->fresh();
+    std::atomic<std::size_t> simulated{0};
     const auto seed = derive_seed(config_.seed, "train", fold);
     const auto first = [&] {
       return rows(numerator_, numerator_folds_, denominator_, denominator_folds_,
@@ -244,21 +263,24 @@ class ParameterizedClassifierRatio::Learner {
     };
     if (config_.fresh) {
       classifier->fit_epochs(
-          [&](std::size_t epoch) { return epoch == 0 ? first() : fresh_rows(fold, epoch); }, seed,
-          progress);
+          [&](std::size_t epoch) {
+            return epoch == 0 ? first() : fresh_rows(fold, epoch, simulated);
+          },
+          seed, progress);
     } else {
       const auto table = first();
       classifier->fit({table.x, table.denominator, table.weights, seed, progress});
     }
-    return classifier;
+    return {std::move(classifier), simulated};
   }
 
   /// As many events as the fold has, simulated anew.
-  TrainingRows fresh_rows(std::size_t fold, std::size_t epoch) const {
+  TrainingRows fresh_rows(std::size_t fold, std::size_t epoch,
+                          std::atomic<std::size_t>& simulated) const {
     const auto seed = derive_seed(config_.seed, fmt::format("epoch/{}", fold), epoch);
     const auto events = simulate_sides(*simulator_, design_, config_, numerator_folds_[fold].size(),
                                        shared_ ? 0 : denominator_folds_[fold].size(), seed);
-    simulated_ += events.numerator.size() + events.denominator.size();
+    simulated += events.numerator.size() + events.denominator.size();
     const auto& bottom = shared_ ? events.numerator : events.denominator;
     return rows(events.numerator, cut(events.numerator, 1, seed), bottom, cut(bottom, 1, seed), {0},
                 seed);
@@ -306,16 +328,27 @@ class ParameterizedClassifierRatio::Learner {
   }
 
   void calibrate_smoothly() {
-    ratio_.calibrations_.resize(config_.folds);
+    using Made = std::shared_ptr<SmoothAcross>;
     Progress progress("calibrate", numerator_.size() + denominator_.size(), "events");
-    parallel_tasks(config_.folds, [&](std::size_t fold) {
-      auto made = std::make_shared<SmoothAcross>(calibrated_space(ratio_.parameters_, both()),
-                                                 config_.smooth);
+    const auto make = [&] {
+      return std::make_shared<SmoothAcross>(calibrated_space(ratio_.parameters_, both()),
+                                            config_.smooth);
+    };
+    const auto one = [&](std::size_t fold) {
+      auto made = make();
       fit_smoothly(*made, fold);
-      ratio_.calibrations_[fold] = std::move(made);
       const std::size_t k = held_out(fold);
       progress.advance(numerator_folds_[k].size() + denominator_folds_[k].size());
-    });
+      return made;
+    };
+    const Archived fields{[](const Made& made, Archive& to) { made->save(to); },
+                          [&](const Archive& from) {
+                            auto made = make();
+                            made->load(from);
+                            return made;
+                          }};
+    const auto all = spread<Made>(tasks_, config_.folds, one, fields);
+    ratio_.calibrations_.assign(all.begin(), all.end());
   }
 
   void fit_smoothly(SmoothAcross& calibration, std::size_t fold) const {
@@ -430,11 +463,19 @@ class ParameterizedClassifierRatio::Learner {
     auto made = make_interpolated();
     const auto score = score_at(both());
     Progress progress("calibrate", nodes.rows().rows() * config_.calibration_events, "events");
-    made.fit(nodes.rows(), [&](std::size_t k) {
+    const auto one = [&](std::size_t k) {
       auto scored = score(nodes.rows().row(k));
       progress.advance(config_.calibration_events);
       return scored;
-    });
+    };
+    if (tasks_ == nullptr) {
+      made.fit(nodes.rows(), one);
+    } else {
+      auto all = spread<Scores>(tasks_, nodes.rows().rows(), one, [](auto& bytes, auto& scored) {
+        bytes(scored.numerator, scored.denominator);
+      });
+      made.fit(nodes.rows(), [&](std::size_t k) { return std::move(all[k]); });
+    }
     ratio_.calibrations_ = {std::make_shared<InterpolatedCalibration>(std::move(made))};
     ratio_.simulated_ +=
         config_.calibration_events * (nodes.rows().rows() * (both() ? 2 : 1) + (both() ? 0 : 1));
@@ -496,23 +537,23 @@ class ParameterizedClassifierRatio::Learner {
   const Design& design_;
   const Config& config_;
   DistributionPtr simulator_;
+  Tasks* tasks_;
   Partition numerator_folds_, denominator_folds_;
-  mutable std::atomic<std::size_t> simulated_{0};  // in epochs after the first
 };
 
 ParameterizedClassifierRatio::Events ParameterizedClassifierRatio::simulate_events(
-    const DistributionPtr& simulator, const Design& design, const Config& config) {
-  auto sides = simulate_all(simulator, design, config);
+    const DistributionPtr& simulator, const Design& design, const Config& config, Tasks* tasks) {
+  auto sides = simulate_all(simulator, design, config, tasks);
   return {std::move(sides.numerator), std::move(sides.denominator)};
 }
 
 ParameterizedClassifierRatio::ParameterizedClassifierRatio(DistributionPtr simulator,
                                                            const Design& design, Config config,
-                                                           Progress* progress)
+                                                           Progress* progress, Tasks* tasks)
     : ParameterizedRatio(design.parameters()) {
-  const auto events = simulate_events(simulator, design, config);
-  train(events.numerator, events.denominator, design, config, simulator, progress);
-  calibrate(events.numerator, events.denominator, design, config, std::move(simulator));
+  const auto events = simulate_events(simulator, design, config, tasks);
+  train(events.numerator, events.denominator, design, config, simulator, progress, tasks);
+  calibrate(events.numerator, events.denominator, design, config, std::move(simulator), tasks);
   simulated_ += events.size();
 }
 
@@ -522,30 +563,33 @@ ParameterizedClassifierRatio::ParameterizedClassifierRatio(const Samples& numera
                                                            DistributionPtr simulator,
                                                            Progress* progress)
     : ParameterizedRatio(design.parameters()) {
-  train(numerator, denominator, design, config, simulator, progress);
-  calibrate(numerator, denominator, design, config, std::move(simulator));
+  train(numerator, denominator, design, config, simulator, progress, nullptr);
+  calibrate(numerator, denominator, design, config, std::move(simulator), nullptr);
 }
 
 std::shared_ptr<ParameterizedClassifierRatio> ParameterizedClassifierRatio::trained(
     const Events& events, const Design& design, const Config& config, DistributionPtr simulator,
-    Progress* progress) {
+    Progress* progress, Tasks* tasks) {
   std::shared_ptr<ParameterizedClassifierRatio> out(
       new ParameterizedClassifierRatio(design.parameters()));
-  out->train(events.numerator, events.denominator, design, config, std::move(simulator), progress);
+  out->train(events.numerator, events.denominator, design, config, std::move(simulator), progress,
+             tasks);
   out->simulated_ += events.size();
   return out;
 }
 
 void ParameterizedClassifierRatio::calibrate(const Events& events, const Design& design,
-                                             const Config& config, DistributionPtr simulator) {
-  calibrate(events.numerator, events.denominator, design, config, std::move(simulator));
+                                             const Config& config, DistributionPtr simulator,
+                                             Tasks* tasks) {
+  calibrate(events.numerator, events.denominator, design, config, std::move(simulator), tasks);
 }
 
 ParameterizedClassifierRatio::~ParameterizedClassifierRatio() = default;
 
 void ParameterizedClassifierRatio::train(const Samples& numerator, const Samples& denominator,
                                          const Design& design, const Config& config,
-                                         DistributionPtr simulator, Progress* progress) {
+                                         DistributionPtr simulator, Progress* progress,
+                                         Tasks* tasks) {
   denominator_ = config.denominator;
   across_ = Across::none;  // so far
   features_ = numerator.features();
@@ -556,14 +600,15 @@ void ParameterizedClassifierRatio::train(const Samples& numerator, const Samples
     reference_.clear();
   else
     parameters_.check_inside("ParameterizedClassifierRatio: reference", reference_);
-  Learner(*this, numerator, denominator, design, config, std::move(simulator)).train(progress);
+  Learner(*this, numerator, denominator, design, config, std::move(simulator), tasks)
+      .train(progress);
 }
 
 void ParameterizedClassifierRatio::calibrate(const Samples& numerator, const Samples& denominator,
                                              const Design& design, const Config& config,
-                                             DistributionPtr simulator) {
+                                             DistributionPtr simulator, Tasks* tasks) {
   across_ = config.calibration;
-  Learner(*this, numerator, denominator, design, config, std::move(simulator)).calibrate();
+  Learner(*this, numerator, denominator, design, config, std::move(simulator), tasks).calibrate();
 }
 
 Matrix ParameterizedClassifierRatio::inputs(MatrixView x, std::span<const double> point) const {

@@ -31,9 +31,10 @@ bool same(std::span<const double> a, const std::vector<double>& b) {
 
 ClassifierRatio::ClassifierRatio(const FoldedSample& numerator, const FoldedSample& denominator,
                                  std::vector<double> numerator_point,
-                                 std::vector<double> denominator_point, const RatioConfig& config)
+                                 std::vector<double> denominator_point, const RatioConfig& config,
+                                 Tasks* tasks)
     : numerator_(std::move(numerator_point)), denominator_(std::move(denominator_point)) {
-  pair_.fit(numerator, denominator, config, 0);
+  pair_.fit(numerator, denominator, config, 0, tasks);
   if (config.normalise)
     log_normalisation_ =
         std::log(0.5 * (bridge_mean(pair_, numerator) + bridge_mean(pair_, denominator)));

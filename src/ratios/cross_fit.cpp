@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "neyman/core/check.hpp"
-#include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/data/splits.hpp"
+#include "neyman/distributed/tasks.hpp"
 
 namespace neyman {
 
@@ -52,19 +52,17 @@ struct HeldOut {
   std::vector<double> logits, weights;
 };
 
-HeldOut held_out_side(const FoldedSample& sample, const Logits& scores, std::size_t fold) {
-  HeldOut out;
-  for (const std::size_t event : sample.fold_events(fold)) {
-    out.logits.push_back(scores[event]);
-    if (sample.samples().weighted()) out.weights.push_back(sample.samples().weights[event]);
-  }
+HeldOut held_out_side(const FoldedSample& sample, const Classifier& classifier, std::size_t fold) {
+  const auto& events = sample.fold_events(fold);
+  HeldOut out{classifier.logits(sample.samples().x.take(events)).release(), {}};
+  if (sample.samples().weighted())
+    for (const std::size_t event : events) out.weights.push_back(sample.samples().weights[event]);
   return out;
 }
 
-std::unique_ptr<Classifier> train_fold(const FoldedSample& numerator,
-                                       const FoldedSample& denominator, const RatioConfig& config,
-                                       std::size_t fold, std::uint64_t seed, Progress* progress) {
-  Matrix x(0, numerator.samples().features());
+std::unique_ptr<Classifier> train_fold(const CrossFit::Pair& pair, const RatioConfig& config,
+                                       std::size_t fold, Progress* progress) {
+  Matrix x(0, pair.numerator.samples().features());
   std::vector<std::uint8_t> labels;
   std::vector<double> weights;
   const auto add = [&](const FoldedSample& side, std::uint8_t label) {
@@ -75,10 +73,11 @@ std::unique_ptr<Classifier> train_fold(const FoldedSample& numerator,
     labels.insert(labels.end(), events.size(), label);
     for (const std::size_t i : events) weights.push_back(side.samples().weight(i));
   };
-  add(numerator, 0);
-  add(denominator, 1);
+  add(pair.numerator, 0);
+  add(pair.denominator, 1);
   auto classifier = config.classifier->fresh();
   Progress part(progress, Progress::fine);
+  const auto seed = derive_seed(config.seed, fmt::format("train/{}", pair.number), fold);
   classifier->fit({x, labels, weights, seed, &part});
   return classifier;
 }
@@ -86,50 +85,83 @@ std::unique_ptr<Classifier> train_fold(const FoldedSample& numerator,
 }  // namespace
 
 void CrossFit::fit(const FoldedSample& numerator, const FoldedSample& denominator,
-                   const RatioConfig& config, std::uint64_t pair, Progress* progress) {
-  train(numerator, denominator, config, pair, progress);
-  calibrate(numerator, denominator, config);
+                   const RatioConfig& config, std::uint64_t pair, Tasks* tasks) {
+  const std::vector<Pair> pairs = {{numerator, denominator, pair}};
+  auto one = train(pairs, config, nullptr, tasks);
+  calibrate(one, pairs, config, nullptr, tasks);
+  *this = std::move(one.front());
 }
 
-void CrossFit::train(const FoldedSample& numerator, const FoldedSample& denominator,
-                     const RatioConfig& config, std::uint64_t pair, Progress* progress) {
-  check_same_size("CrossFit::fit", "denominator", denominator.samples().features(),
-                  numerator.samples().features(), "features, as the numerator");
-  classifiers_.clear();
-  classifiers_.resize(config.folds);
-  parallel_tasks(config.folds, [&](std::size_t fold) {
-    classifiers_[fold] =
-        train_fold(numerator, denominator, config, fold,
-                   derive_seed(config.seed, fmt::format("train/{}", pair), fold), progress);
-  });
-  calibrators_.clear();
-  replica_calibrators_.clear();
+std::vector<CrossFit> CrossFit::train(const std::vector<Pair>& pairs, const RatioConfig& config,
+                                      Progress* progress, Tasks* tasks) {
+  for (const auto& pair : pairs)
+    check_same_size("CrossFit::fit", "denominator", pair.denominator.samples().features(),
+                    pair.numerator.samples().features(), "features, as the numerator");
+  const auto one = [&](std::size_t task) {
+    return train_fold(pairs[task / config.folds], config, task % config.folds, progress);
+  };
+  const Archived fields{
+      [](const std::unique_ptr<Classifier>& made, Archive& to) { save_classifier(*made, to); },
+      [](const Archive& from) { return load_classifier(from); }};
+  auto made = spread<std::unique_ptr<Classifier>>(tasks, pairs.size() * config.folds, one, fields);
+  std::vector<CrossFit> out(pairs.size());
+  for (std::size_t task = 0; task < made.size(); ++task)
+    out[task / config.folds].classifiers_.push_back(std::move(made[task]));
+  return out;
 }
 
-void CrossFit::calibrate(const FoldedSample& numerator, const FoldedSample& denominator,
-                         const RatioConfig& config, Progress* progress) {
-  check_same_size("CrossFit::calibrate", "classifiers", folds(), config.folds, "one a fold");
-  const auto top_scores = held_out_scores(numerator);
-  const auto bottom_scores = held_out_scores(denominator);
-  calibrators_.clear();
-  replica_calibrators_.clear();
-  replica_calibrators_.resize(config.replicas);
-  for (std::size_t fold = 0; fold < config.folds; ++fold) {
-    const auto top = held_out_side(numerator, top_scores, fold);
-    const auto bottom = held_out_side(denominator, bottom_scores, fold);
-    const CalibrationSet set{top.logits, bottom.logits, top.weights, bottom.weights};
-    calibrators_.push_back(config.calibrator->fresh());
-    calibrators_.back()->fit(set);
-    auto replicas = config.calibrator->fit_replicas(
-        set, config.replicas,
-        [&](std::size_t replica, std::span<double> top_counts, std::span<double> bottom_counts) {
-          numerator.replica_counts(replica, fold, top_counts);
-          denominator.replica_counts(replica, fold, bottom_counts);
-        });
-    for (std::size_t b = 0; b < config.replicas; ++b)
-      replica_calibrators_[b].push_back(std::move(replicas[b]));
-    if (progress != nullptr) progress->advance(top.logits.size() + bottom.logits.size());
+void CrossFit::calibrate(std::vector<CrossFit>& trained, const std::vector<Pair>& pairs,
+                         const RatioConfig& config, Progress* progress, Tasks* tasks) {
+  for (const auto& one : trained)
+    check_same_size("CrossFit::calibrate", "classifiers", one.folds(), config.folds, "one a fold");
+  const auto one = [&](std::size_t task) {
+    const std::size_t p = task / config.folds, fold = task % config.folds;
+    auto made = trained[p].calibrate_fold(pairs[p], config, fold);
+    if (progress != nullptr)
+      progress->advance(pairs[p].numerator.fold_events(fold).size() +
+                        pairs[p].denominator.fold_events(fold).size());
+    return made;
+  };
+  const Archived fields{[](const Calibrators& made, Archive& to) {
+                          for (std::size_t i = 0; i < made.size(); ++i)
+                            save_calibrator(*made[i], to.child(std::to_string(i)));
+                        },
+                        [](const Archive& from) {
+                          Calibrators out;
+                          while (from.has_child(std::to_string(out.size())))
+                            out.push_back(load_calibrator(from.child(std::to_string(out.size()))));
+                          return out;
+                        }};
+  auto made = spread<Calibrators>(tasks, pairs.size() * config.folds, one, fields);
+  for (auto& cleared : trained) {
+    cleared.calibrators_.clear();
+    cleared.replica_calibrators_.clear();
+    cleared.replica_calibrators_.resize(config.replicas);
   }
+  for (std::size_t task = 0; task < made.size(); ++task) {
+    auto& into = trained[task / config.folds];
+    into.calibrators_.push_back(std::move(made[task].front()));
+    for (std::size_t b = 0; b < config.replicas; ++b)
+      into.replica_calibrators_[b].push_back(std::move(made[task][b + 1]));
+  }
+}
+
+CrossFit::Calibrators CrossFit::calibrate_fold(const Pair& pair, const RatioConfig& config,
+                                               std::size_t fold) const {
+  const auto top = held_out_side(pair.numerator, *classifiers_[fold], fold);
+  const auto bottom = held_out_side(pair.denominator, *classifiers_[fold], fold);
+  const CalibrationSet set{top.logits, bottom.logits, top.weights, bottom.weights};
+  Calibrators out;
+  out.push_back(config.calibrator->fresh());
+  out.back()->fit(set);
+  auto replicas = config.calibrator->fit_replicas(
+      set, config.replicas,
+      [&](std::size_t replica, std::span<double> top_counts, std::span<double> bottom_counts) {
+        pair.numerator.replica_counts(replica, fold, top_counts);
+        pair.denominator.replica_counts(replica, fold, bottom_counts);
+      });
+  for (auto& replica : replicas) out.push_back(std::move(replica));
+  return out;
 }
 
 Matrix CrossFit::scores(MatrixView x) const {

@@ -7,6 +7,7 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/distributed/tasks.hpp"
 
 namespace neyman {
 
@@ -51,35 +52,34 @@ Matrix DecomposedRatio::compose(std::size_t events, PairLogRatio&& pair_log_rati
 }
 
 DecomposedRatio::DecomposedRatio(const std::vector<FoldedSample>& samples, MixtureWeights weights,
-                                 std::vector<double> reference, const RatioConfig& config)
-    : DecomposedRatio(trained(samples, std::move(weights), std::move(reference), config)) {
-  calibrate(samples, config);
+                                 std::vector<double> reference, const RatioConfig& config,
+                                 Tasks* tasks)
+    : DecomposedRatio(trained(samples, std::move(weights), std::move(reference), config, tasks)) {
+  calibrate(samples, config, tasks);
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> DecomposedRatio::members() const {
-  std::vector<std::pair<std::size_t, std::size_t>> out;
+std::vector<CrossFit::Pair> DecomposedRatio::members(
+    const std::vector<FoldedSample>& samples) const {
+  std::vector<CrossFit::Pair> out;
   for (std::size_t c = 0; c < components(); ++c)
-    for (std::size_t d = c + 1; d < components(); ++d) out.emplace_back(c, d);
+    for (std::size_t d = c + 1; d < components(); ++d)
+      out.push_back({samples[c], samples[d], out.size()});
   return out;
 }
 
 DecomposedRatio DecomposedRatio::trained(const std::vector<FoldedSample>& samples,
                                          MixtureWeights weights, std::vector<double> reference,
-                                         const RatioConfig& config) {
+                                         const RatioConfig& config, Tasks* tasks) {
   DecomposedRatio out(std::move(weights), std::move(reference));
   check_samples(samples, out.components());
-  const auto members = out.members();
-  out.pairs_.resize(members.size());
+  const auto members = out.members(samples);
   Progress progress("train", members.size() * config.folds * Progress::fine);
-  parallel_tasks(members.size(), [&](std::size_t p) {
-    const auto [c, d] = members[p];
-    out.pairs_[p].train(samples[c], samples[d], config, p, &progress);
-  });
+  out.pairs_ = CrossFit::train(members, config, &progress, tasks);
   return out;
 }
 
-void DecomposedRatio::calibrate(const std::vector<FoldedSample>& samples,
-                                const RatioConfig& config) {
+void DecomposedRatio::calibrate(const std::vector<FoldedSample>& samples, const RatioConfig& config,
+                                Tasks* tasks) {
   check_samples(samples, components());
   const std::size_t count = components();
   std::size_t events = 0;
@@ -87,10 +87,7 @@ void DecomposedRatio::calibrate(const std::vector<FoldedSample>& samples,
   // Each event is in count − 1 pairs; then all of them normalise the ratio and its replicas.
   const std::size_t rounds = config.normalise ? config.replicas + 1 : 0;
   Progress progress("calibrate", events * (count - 1 + rounds), "events");
-  parallel_tasks(pairs_.size(), [&, members = members()](std::size_t p) {
-    const auto [c, d] = members[p];
-    pairs_[p].calibrate(samples[c], samples[d], config, &progress);
-  });
+  CrossFit::calibrate(pairs_, members(samples), config, &progress, tasks);
   normalisation_.assign(count, 1.0);
   replica_normalisation_.assign(config.replicas, normalisation_);
   if (!config.normalise) return;
@@ -99,14 +96,15 @@ void DecomposedRatio::calibrate(const std::vector<FoldedSample>& samples,
     parallel_tasks(pairs_.size(),
                    [&](std::size_t p) { scores[c][p] = pairs_[p].held_out_scores(samples[c]); });
   // Task 0 is the ratio itself, task b + 1 its replica b.
-  parallel_tasks(config.replicas + 1, [&](std::size_t task) {
+  const auto one = [&](std::size_t task) {
     auto means = held_out_means(samples, scores, task);
-    if (task == 0)
-      normalisation_ = std::move(means);
-    else
-      replica_normalisation_[task - 1] = std::move(means);
     progress.advance(events);
-  });
+    return means;
+  };
+  auto means = spread<std::vector<double>>(tasks, config.replicas + 1, one,
+                                           [](auto& bytes, auto& mean) { bytes(mean); });
+  normalisation_ = std::move(means.front());
+  std::move(means.begin() + 1, means.end(), replica_normalisation_.begin());
 }
 
 /// Z_c, the mean of q_c over the denominator. The plain average over events of the denominator

@@ -6,9 +6,9 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
-#include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/data/splits.hpp"
+#include "neyman/distributed/tasks.hpp"
 #include "ratios/separable_features.hpp"
 #include "ratios/separable_fit.hpp"
 
@@ -26,6 +26,31 @@ struct SeparableRatio::Fold {
   Matrix normalisation_influence;     // groups × coefficients
   double effective = 0.0, resolution = 0.0;
   bool converged = true;
+
+  void save(Archive& archive) const {
+    whitening.save(archive.child("whitening"));
+    features.save(archive.child("features"));
+    archive.set("coefficients", coefficients);
+    archive.set("influence", influence);
+    archive.set("normalisation", normalisation);
+    archive.set("normalisation_influence", normalisation_influence);
+    archive.set("effective", effective);
+    archive.set("resolution", resolution);
+    archive.set("converged", converged);
+  }
+  static Fold load(const Archive& archive) {
+    Fold out;
+    out.whitening.load(archive.child("whitening"));
+    out.features.load(archive.child("features"));
+    out.coefficients = archive.get<std::vector<float>>("coefficients");
+    out.influence = archive.get<Matrix>("influence");
+    out.normalisation = archive.numbers("normalisation");
+    out.normalisation_influence = archive.get<Matrix>("normalisation_influence");
+    out.effective = archive.number("effective");
+    out.resolution = archive.number("resolution");
+    out.converged = !archive.has("converged") || archive.flag("converged");  // older ones: not said
+    return out;
+  }
 
   /// φ of each event, summed with weights, or handed over tile by tile.
   template <class Use>
@@ -92,7 +117,7 @@ SeparableRatio::Config SeparableRatio::Config::from(Settings settings) {
 }
 
 SeparableRatio::SeparableRatio(const Samples& events, const Design& design, const Config& config,
-                               Progress* progress)
+                               Progress* progress, Tasks* tasks)
     : ParameterizedRatio(design.parameters()) {
   constexpr const char* function = "SeparableRatio";
   check_events(function, events, design);
@@ -115,7 +140,6 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
   // Only ratios of weights matter: the events count as their effective size, (Σw)²/Σw².
   const double unit = events.weighted() ? events.effective_size() / events.total_weight() : 1.0;
   const NodeSets nodes(design, basis_, config.nodes, derive_seed(config.seed, "nodes"));
-  for (std::size_t k = 0; k < config.folds; ++k) folds_.push_back(std::make_unique<Fold>());
 
   const auto rows_of = [&](const std::vector<std::size_t>& indices, const Whitening& whitening,
                            std::vector<float>& x, Matrix& theta) {
@@ -130,8 +154,9 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     return rows;
   };
 
-  parallel_tasks(config.folds, [&](std::size_t k) {
-    Fold& fold = *folds_[k];
+  const auto learn = [&](std::size_t k) {
+    auto made = std::make_unique<Fold>();
+    Fold& fold = *made;
     const std::size_t stride = round_up(basis_.size(), 8);
     {
       Progress part(progress, Progress::fine);
@@ -194,7 +219,12 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     fold.converged = fit.converged;
     fold.normalisation = std::move(norm.coefficients);
     fold.normalisation_influence = std::move(norm.influence);
-  });
+    return made;
+  };
+  const Archived fields{
+      [](const std::unique_ptr<Fold>& made, Archive& to) { made->save(to); },
+      [](const Archive& from) { return std::make_unique<Fold>(Fold::load(from)); }};
+  folds_ = spread<std::unique_ptr<Fold>>(tasks, config.folds, learn, fields);
 }
 
 SeparableRatio::~SeparableRatio() = default;
@@ -379,19 +409,8 @@ void SeparableRatio::save(Archive& archive) const {
   archive.set("low", low_);
   archive.set("high", high_);
   archive.set("folds", folds_.size());
-  for (std::size_t k = 0; k < folds_.size(); ++k) {
-    const Fold& fold = *folds_[k];
-    Archive& child = archive.child("fold" + std::to_string(k));
-    fold.whitening.save(child.child("whitening"));
-    fold.features.save(child.child("features"));
-    child.set("coefficients", fold.coefficients);
-    child.set("influence", fold.influence);
-    child.set("normalisation", fold.normalisation);
-    child.set("normalisation_influence", fold.normalisation_influence);
-    child.set("effective", fold.effective);
-    child.set("resolution", fold.resolution);
-    child.set("converged", fold.converged);
-  }
+  for (std::size_t k = 0; k < folds_.size(); ++k)
+    folds_[k]->save(archive.child("fold" + std::to_string(k)));
 }
 
 SeparableRatio::SeparableRatio(const Archive& archive, ParameterSpace parameters)
@@ -405,17 +424,7 @@ SeparableRatio::SeparableRatio(const Archive& archive, ParameterSpace parameters
   low_ = archive.numbers("low");
   high_ = archive.numbers("high");
   for (std::size_t k = 0; k < static_cast<std::size_t>(folds); ++k) {
-    const Archive& child = archive.child("fold" + std::to_string(k));
-    auto fold = std::make_unique<Fold>();
-    fold->whitening.load(child.child("whitening"));
-    fold->features.load(child.child("features"));
-    fold->coefficients = child.get<std::vector<float>>("coefficients");
-    fold->influence = child.get<Matrix>("influence");
-    fold->normalisation = child.numbers("normalisation");
-    fold->normalisation_influence = child.get<Matrix>("normalisation_influence");
-    fold->effective = child.number("effective");
-    fold->resolution = child.number("resolution");
-    fold->converged = !child.has("converged") || child.flag("converged");  // older files do not say
+    auto fold = std::make_unique<Fold>(Fold::load(archive.child("fold" + std::to_string(k))));
     const std::size_t size = fold->features.size(), groups = fold->influence.rows();
     if (fold->whitening.features() != low_.size() || fold->features.inputs() != low_.size() ||
         high_.size() != low_.size() ||

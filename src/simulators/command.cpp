@@ -83,7 +83,10 @@ class RunFolder {
   /// In `parent`, or, where that is empty or cannot be written, among the temporary files.
   explicit RunFolder(const std::string& parent) {
     static std::atomic<std::uint64_t> counter{0};
-    const auto name = fmt::format("run-{}-{}", ::getpid(), counter++);
+    // Other machines may share the parent, and have processes of the same number.
+    char machine[64] = {};
+    ::gethostname(machine, sizeof machine - 1);
+    const auto name = fmt::format("run-{}-{}-{}", machine, ::getpid(), counter++);
     std::error_code error;
     if (!parent.empty() && make(fs::path(parent) / name, error)) return;
     if (!make(fs::temp_directory_path() / ("neyman-" + name), error))
@@ -507,20 +510,26 @@ SimulatorTally Command::take_tally() const {
 SimulatorTally take_tally(const Distribution& simulator) {
   SimulatorTally out;
   if (const auto* command = dynamic_cast<const Command*>(&simulator)) out = command->take_tally();
-  for (const auto& part : simulator.parts()) {
-    auto own = take_tally(*part);
-    out.runs += own.runs;
-    out.cached += own.cached;
-    out.crashed += own.crashed;
-    out.timed_out += own.timed_out;
-    out.unusable += own.unusable;
-    out.damaged += own.damaged;
-    out.failed.insert(out.failed.end(), own.failed.begin(), own.failed.end());
-    out.log.insert(out.log.end(), own.log.begin(), own.log.end());
-    if (out.cache_problem.empty()) out.cache_problem = own.cache_problem;
-    out.timeout = std::max(out.timeout, own.timeout);
-  }
+  for (const auto& part : simulator.parts()) out += take_tally(*part);
   return out;
+}
+
+SimulatorTally& SimulatorTally::operator+=(const SimulatorTally& other) {
+  runs += other.runs;
+  cached += other.cached;
+  crashed += other.crashed;
+  timed_out += other.timed_out;
+  unusable += other.unusable;
+  damaged += other.damaged;
+  failed.insert(failed.end(), other.failed.begin(), other.failed.end());
+  std::sort(failed.begin(), failed.end());
+  log.insert(log.end(), other.log.begin(), other.log.end());
+  std::sort(log.begin(), log.end());
+  log.erase(std::unique(log.begin(), log.end()), log.end());
+  if (log.size() > most_log) log.resize(most_log);
+  if (cache_problem.empty()) cache_problem = other.cache_problem;
+  timeout = std::max(timeout, other.timeout);
+  return *this;
 }
 
 std::vector<std::string> SimulatorTally::warnings(const ParameterSpace& parameters) const {

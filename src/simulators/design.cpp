@@ -21,6 +21,7 @@
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/data/reader.hpp"
+#include "neyman/distributed/tasks.hpp"
 #include "simulators/reading.hpp"
 
 namespace neyman {
@@ -491,45 +492,52 @@ std::vector<std::size_t> along_curve(const Matrix& theta) {
 
 /// Runs of several events at one θ each.
 Samples simulate_runs(const Distribution& distribution, const Design& design, std::size_t n,
-                      std::uint64_t seed, std::string_view purpose) {
+                      std::uint64_t seed, std::string_view purpose, Tasks* tasks) {
   const auto runs = distribution.runs();
   const std::size_t d = distribution.dimension(), count = (n + runs.events - 1) / runs.events;
   // What does not divide evenly is spread over the runs, so that no θ counts for less.
   const auto begin = [&](std::size_t run) { return run * (n / count) + std::min(run, n % count); };
   const Matrix points = design.draw(count, seed, fmt::format("{}/theta", purpose));
   const auto most = static_cast<std::size_t>(runs.tolerate * static_cast<double>(count));
-  std::vector<Matrix> drawn(count);
-  std::atomic<std::size_t> failed{0};
+  struct Run {
+    Matrix x = {};
+    std::string failure = {};  // why there are no events
+  };
+  const auto check_failed = [&](std::size_t failed, const std::string& last) {
+    if (failed > most || (failed > 0 && count == 1))
+      throw SimulatorError(fmt::format(
+          "{}\n{} of {} runs of the simulator failed, and {} are tolerated; make the simulator "
+          "work at this θ, narrow the ranges of the parameters, or raise simulator.tolerate "
+          "(the share of runs that may fail, now {})",
+          last, failed, count, most, runs.tolerate));
+  };
+  std::atomic<std::size_t> failed{0};  // here
   Progress progress("simulate", n, "events");
-  const auto draw = [&](Block block) {
-    const std::size_t run = block.index;
+  const auto draw = [&](std::size_t run) {
     RandomStream random(seed, purpose, run);
-    Matrix x(begin(run + 1) - begin(run), d);
+    Run out{Matrix(begin(run + 1) - begin(run), d)};
     try {
-      distribution.sample(points.row(run), random, x);
-      drawn[run] = std::move(x);
+      distribution.sample(points.row(run), random, out.x);
     } catch (const SimulatorError& error) {
-      if (++failed > most || count == 1)
-        throw SimulatorError(fmt::format(
-            "{}\n{} of {} runs of the simulator failed, and {} are tolerated; make the simulator "
-            "work at this θ, narrow the ranges of the parameters, or raise simulator.tolerate "
-            "(the share of runs that may fail, now {})",
-            error.what(), failed.load(), count, most, runs.tolerate));
+      out = {Matrix(), error.what()};
+      check_failed(++failed, out.failure);
     }
     progress.advance(begin(run + 1) - begin(run));
+    return out;
   };
-  if (runs.at_once > 0)
-    waiting_blocks(count, 1, runs.at_once, draw);
-  else
-    parallel_blocks(count, 1, draw);
-  if (failed == count)
+  const auto drawn = spread<Run>(
+      tasks, count, draw, [](auto& bytes, auto& run) { bytes(run.x, run.failure); }, runs.at_once);
+  std::size_t failed_in_all = 0;
+  for (const auto& run : drawn)
+    if (!run.failure.empty()) check_failed(++failed_in_all, run.failure);
+  if (failed_in_all == count)
     throw SimulatorError(fmt::format("all {} runs of the simulator failed", count));
   Samples out;
   std::vector<std::size_t> run_of;
   out.x = Matrix(0, d);
   for (std::size_t r = 0; r < count; ++r) {
-    run_of.insert(run_of.end(), drawn[r].rows(), r);
-    if (drawn[r].rows() > 0) out.x.append(drawn[r]);
+    run_of.insert(run_of.end(), drawn[r].x.rows(), r);
+    if (drawn[r].x.rows() > 0) out.x.append(drawn[r].x);
   }
   out.theta = points.take(run_of);
   return out;
@@ -579,15 +587,15 @@ Design empirical_design(const Samples& events, const ParameterSpace& parameters)
 }
 
 Samples simulate(const Distribution& distribution, const ParameterSpace& parameters,
-                 const Design& design, std::size_t n, std::uint64_t seed,
-                 std::string_view purpose) {
+                 const Design& design, std::size_t n, std::uint64_t seed, std::string_view purpose,
+                 Tasks* tasks) {
   if (design.parameters() != parameters)
     throw ArgumentError("simulate: design is of other parameters, but must be of the given ones");
   if (const auto* stored = distribution.stored()) return *stored;
   const std::size_t d = distribution.dimension();
   const bool in_runs = distribution.runs().events > 1;
   Samples out;
-  if (in_runs) out = simulate_runs(distribution, design, n, seed, purpose);
+  if (in_runs) out = simulate_runs(distribution, design, n, seed, purpose, tasks);
   out.feature_names = distribution.feature_names();
   if (out.feature_names.empty()) out.feature_names = default_feature_names(d);
   out.parameter_names = parameters.names();

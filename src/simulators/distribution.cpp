@@ -10,6 +10,7 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/distributed/tasks.hpp"
 #include "simulators/shapes.hpp"
 
 namespace neyman {
@@ -74,26 +75,39 @@ double Distribution::quantile(std::span<const double>, double) const {
 }
 
 void sample_into(const Distribution& distribution, std::span<const double> point,
-                 std::uint64_t seed, std::string_view purpose, Matrix& out, Progress* whole) {
+                 std::uint64_t seed, std::string_view purpose, Matrix& out, Progress* whole,
+                 Tasks* tasks) {
   const std::size_t d = distribution.dimension();
   check_same_size("sample_into", "a row of out", out.cols(), d, "the dimension");
   std::optional<Progress> own;
   if (whole == nullptr) own.emplace("simulate", out.rows(), "events");
   Progress& progress = whole != nullptr ? *whole : *own;
-  const auto draw = [&](Block block) {
-    RandomStream random(seed, purpose, block.index);
-    Matrix drawn(block.size(), d);
+  const auto draw = [&](std::size_t block, std::size_t rows) {
+    RandomStream random(seed, purpose, block);
+    Matrix drawn(rows, d);
     distribution.sample(point, random, drawn);
-    std::copy(drawn.values().begin(), drawn.values().end(), out.data() + block.begin * d);
-    progress.advance(block.size());
+    progress.advance(rows);
+    return drawn;
+  };
+  const auto put = [&](const Matrix& drawn, std::size_t row) {
+    std::copy(drawn.values().begin(), drawn.values().end(), out.data() + row * d);
   };
   const auto runs = distribution.runs();
   const std::size_t least = runs.block > 0 ? runs.block : runs.at_once > 0 ? 1 : sample_block;
   const std::size_t size = std::max(least, runs.events);
-  if (runs.at_once > 0)
-    waiting_blocks(out.rows(), size, runs.at_once, draw);
-  else
-    parallel_blocks(out.rows(), size, draw);
+  if (tasks != nullptr && runs.events > 1) {
+    const auto one = [&](std::size_t block) {
+      return draw(block, std::min(size, out.rows() - block * size));
+    };
+    const auto drawn = spread<Matrix>(
+        tasks, (out.rows() + size - 1) / size, one, [](auto& bytes, auto& x) { bytes(x); },
+        runs.at_once);
+    for (std::size_t block = 0; block < drawn.size(); ++block) put(drawn[block], block * size);
+    return;
+  }
+  const auto one = [&](Block block) { put(draw(block.index, block.size()), block.begin); };
+  runs.at_once > 0 ? waiting_blocks(out.rows(), size, runs.at_once, one)
+                   : parallel_blocks(out.rows(), size, one);
 }
 
 bool depends_on(const Distribution& distribution, const ParameterSpace& parameters,
@@ -134,9 +148,9 @@ bool can_simulate(const Distribution& distribution) {
 }
 
 Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,
-              std::uint64_t seed, std::string_view purpose, Progress* whole) {
+              std::uint64_t seed, std::string_view purpose, Progress* whole, Tasks* tasks) {
   Matrix out(count, distribution.dimension());
-  sample_into(distribution, point, seed, purpose, out, whole);
+  sample_into(distribution, point, seed, purpose, out, whole, tasks);
   return out;
 }
 

@@ -76,11 +76,12 @@ class ParameterizedClassifierRatio final : public ParameterizedRatio {
     std::uint64_t seed = 0;
   };
 
-  /// Simulates the events, trains and calibrates.
+  /// Simulates the events, trains and calibrates. Runs of the simulator, folds and nodes of the
+  /// calibration are `tasks` where others share them.
   /// @throw ArgumentError where the configuration contradicts itself, or the simulator is not
   ///   defined at a θ of the designs.
   ParameterizedClassifierRatio(DistributionPtr simulator, const Design& design, Config config,
-                               Progress* progress = nullptr);
+                               Progress* progress = nullptr, Tasks* tasks = nullptr);
   /// Trains on events that exist, with θ from the design. `denominator` may be empty (its events
   /// are then those of the numerator): not for `point`. Without a simulator the calibration must
   /// be none, smooth, or interpolate with calibration_events = 0.
@@ -95,17 +96,15 @@ class ParameterizedClassifierRatio final : public ParameterizedRatio {
     std::size_t size() const { return numerator.size() + denominator.size(); }
   };
   static Events simulate_events(const DistributionPtr& simulator, const Design& design,
-                                const Config& config);
+                                const Config& config, Tasks* tasks = nullptr);
   /// Simulating, training and calibrating one after the other: what is only trained can be saved,
   /// with calibration = on-demand too, and loaded; its ratios are not calibrated.
-  static std::shared_ptr<ParameterizedClassifierRatio> trained(const Events& events,
-                                                               const Design& design,
-                                                               const Config& config,
-                                                               DistributionPtr simulator,
-                                                               Progress* progress = nullptr);
+  static std::shared_ptr<ParameterizedClassifierRatio> trained(
+      const Events& events, const Design& design, const Config& config, DistributionPtr simulator,
+      Progress* progress = nullptr, Tasks* tasks = nullptr);
   /// Calibrates what was trained, with the same arguments.
   void calibrate(const Events& events, const Design& design, const Config& config,
-                 DistributionPtr simulator);
+                 DistributionPtr simulator, Tasks* tasks = nullptr);
   /// What `save` wrote.
   /// @throw FileError where entries are absent or do not belong together.
   ParameterizedClassifierRatio(const Archive& archive, ParameterSpace parameters);
@@ -157,9 +156,9 @@ class ParameterizedClassifierRatio final : public ParameterizedRatio {
   explicit ParameterizedClassifierRatio(ParameterSpace parameters)
       : ParameterizedRatio(std::move(parameters)) {}
   void train(const Samples& numerator, const Samples& denominator, const Design& design,
-             const Config& config, DistributionPtr simulator, Progress* progress);
+             const Config& config, DistributionPtr simulator, Progress* progress, Tasks* tasks);
   void calibrate(const Samples& numerator, const Samples& denominator, const Design& design,
-                 const Config& config, DistributionPtr simulator);
+                 const Config& config, DistributionPtr simulator, Tasks* tasks);
   bool differentiable() const;
   /// (x, θ) or (x, θ0, θ1) as rows.
   Matrix inputs(MatrixView x, std::span<const double> point) const;

@@ -11,10 +11,10 @@ namespace neyman {
 /// A learned ratio between two fixed points: one calibrated classifier, cross-fitted.
 class ClassifierRatio final : public Ratio {
  public:
-  /// Learns from events of p(x|θ0) and of p(x|θ1).
+  /// Learns from events of p(x|θ0) and of p(x|θ1). Folds are `tasks` where others share them.
   ClassifierRatio(const FoldedSample& numerator, const FoldedSample& denominator,
                   std::vector<double> numerator_point, std::vector<double> denominator_point,
-                  const RatioConfig& config);
+                  const RatioConfig& config, Tasks* tasks = nullptr);
   explicit ClassifierRatio(const Archive& archive);
 
   std::string kind() const override { return "classifier"; }

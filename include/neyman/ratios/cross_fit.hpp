@@ -17,6 +17,8 @@
 
 namespace neyman {
 
+class Tasks;
+
 /// How a ratio is learned from samples.
 struct RatioConfig {
   std::shared_ptr<const Classifier> classifier;  ///< unfitted; copies of it are trained
@@ -66,16 +68,24 @@ class CrossFit {
  public:
   CrossFit() = default;
 
-  /// Trains the K classifiers in parallel; `progress` advances by `Progress::fine` for each.
-  void train(const FoldedSample& numerator, const FoldedSample& denominator,
-             const RatioConfig& config, std::uint64_t pair, Progress* progress = nullptr);
-  /// Calibrates what was trained, with the same samples.
-  /// `progress` advances by one for each event.
-  void calibrate(const FoldedSample& numerator, const FoldedSample& denominator,
-                 const RatioConfig& config, Progress* progress = nullptr);
-  /// Both.
+  /// Two samples, and a number that no other pair has.
+  struct Pair {
+    const FoldedSample& numerator;
+    const FoldedSample& denominator;
+    std::uint64_t number;
+  };
+  /// Trains and calibrates one pair.
   void fit(const FoldedSample& numerator, const FoldedSample& denominator,
-           const RatioConfig& config, std::uint64_t pair, Progress* progress = nullptr);
+           const RatioConfig& config, std::uint64_t pair, Tasks* tasks = nullptr);
+  /// Trains the classifiers of many pairs, each fold a task, in parallel; `progress` advances by
+  /// `Progress::fine` for each.
+  static std::vector<CrossFit> train(const std::vector<Pair>& pairs, const RatioConfig& config,
+                                     Progress* progress = nullptr, Tasks* tasks = nullptr);
+  /// Calibrates what was trained, with the same samples, each fold of each pair a task;
+  /// `progress` advances by one for each event.
+  static void calibrate(std::vector<CrossFit>& trained, const std::vector<Pair>& pairs,
+                        const RatioConfig& config, Progress* progress = nullptr,
+                        Tasks* tasks = nullptr);
 
   std::size_t folds() const { return classifiers_.size(); }
   std::size_t replicas() const { return replica_calibrators_.size(); }
@@ -105,6 +115,8 @@ class CrossFit {
 
  private:
   using Calibrators = std::vector<std::unique_ptr<Calibrator>>;  // [fold]
+  /// The calibrator of a fold, then its replicas.
+  Calibrators calibrate_fold(const Pair& pair, const RatioConfig& config, std::size_t fold) const;
   LogRatios average(const Matrix& scores, const Calibrators& calibrators) const;
 
   std::vector<std::unique_ptr<Classifier>> classifiers_;

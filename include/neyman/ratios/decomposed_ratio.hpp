@@ -16,14 +16,17 @@ namespace neyman {
 /// ρ_cc' = 1/ρ_c'c, ρ_cc = 1, and one sample of each component serves all its pairs.
 class DecomposedRatio final : public MixtureRatio {
  public:
-  /// `samples` holds one sample for each component.
+  /// `samples` holds one sample for each component. Each fold of each pair is one of the `tasks`
+  /// where others share them.
   DecomposedRatio(const std::vector<FoldedSample>& samples, MixtureWeights weights,
-                  std::vector<double> reference, const RatioConfig& config);
+                  std::vector<double> reference, const RatioConfig& config, Tasks* tasks = nullptr);
   /// The same in two steps: what is only trained can be saved and loaded, and gives no ratios
   /// before `calibrate`, which takes the same samples.
   static DecomposedRatio trained(const std::vector<FoldedSample>& samples, MixtureWeights weights,
-                                 std::vector<double> reference, const RatioConfig& config);
-  void calibrate(const std::vector<FoldedSample>& samples, const RatioConfig& config);
+                                 std::vector<double> reference, const RatioConfig& config,
+                                 Tasks* tasks = nullptr);
+  void calibrate(const std::vector<FoldedSample>& samples, const RatioConfig& config,
+                 Tasks* tasks = nullptr);
   /// What `save` wrote.
   DecomposedRatio(const Archive& archive, const ParameterSpace& parameters);
 
@@ -46,7 +49,7 @@ class DecomposedRatio final : public MixtureRatio {
   DecomposedRatio(MixtureWeights weights, std::vector<double> reference)
       : MixtureRatio(std::move(weights), std::move(reference)) {}
 
-  std::vector<std::pair<std::size_t, std::size_t>> members() const;  // of each pair
+  std::vector<CrossFit::Pair> members(const std::vector<FoldedSample>& samples) const;
   std::size_t pair_index(std::size_t c, std::size_t d) const;
   template <class PairLogRatio>
   Matrix compose(std::size_t events, PairLogRatio&& pair_log_ratio) const;

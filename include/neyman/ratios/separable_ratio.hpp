@@ -64,11 +64,11 @@ class SeparableRatio final : public ParameterizedRatio {
   };
 
   /// Trains on events with θ drawn from the design. Only ratios of their weights matter: the events
-  /// count as their effective size.
+  /// count as their effective size. Each fold is one of the `tasks` where others share them.
   /// @throw ArgumentError where the events have no θ, sizes disagree, a value is not finite, a
   ///   weight is negative, there are fewer than 20 events a fold, or the design is one point.
   SeparableRatio(const Samples& events, const Design& design, const Config& config,
-                 Progress* progress = nullptr);
+                 Progress* progress = nullptr, Tasks* tasks = nullptr);
   /// What `save` wrote.
   SeparableRatio(const Archive& archive, ParameterSpace parameters);
   ~SeparableRatio() override;

@@ -24,6 +24,8 @@ struct SimulatorTally {
 
   static constexpr std::size_t most_log = 100;
   std::size_t failures() const { return crashed + timed_out + unusable; }
+  /// That of both together.
+  SimulatorTally& operator+=(const SimulatorTally& other);
   /// What a report must say of it, in sentences; empty where all went well.
   std::vector<std::string> warnings(const ParameterSpace& parameters) const;
 };

@@ -62,8 +62,7 @@ class Design {
   /// settings, and the result is then uniform. `folder` is where relative file names start;
   /// `fallback` what descriptions of the key name as its default.
   static Design from(Settings& settings, Key key, const ParameterSpace& parameters,
-                     const std::string& folder = ".",
-                     std::string_view fallback = "uniform");
+                     const std::string& folder = ".", std::string_view fallback = "uniform");
   /// The names that a kind may have in a study.
   static std::vector<std::string> kinds();
 
@@ -121,11 +120,13 @@ Design empirical_design(const Samples& events, const ParameterSpace& parameters)
 ///
 /// Of a simulator that draws in runs (Distribution::runs), the events of one run have one θ: n/k
 /// θ, rounded up, are drawn from the design, with k events each, or so few less that all have the
-/// same number. Runs that fail are left out, up to the share that the simulator tolerates.
+/// same number. Runs that fail are left out, up to the share that the simulator tolerates. The runs
+/// are `tasks` where others share them.
 /// Of a simulator that holds events alone (Distribution::stored) all of them, whatever n is.
 /// @throw ArgumentError where the simulator is not defined at a θ of the design, which is named.
 /// @throw SimulatorError where more runs fail than are tolerated, or all.
 Samples simulate(const Distribution& distribution, const ParameterSpace& parameters,
-                 const Design& design, std::size_t n, std::uint64_t seed, std::string_view purpose);
+                 const Design& design, std::size_t n, std::uint64_t seed, std::string_view purpose,
+                 Tasks* tasks = nullptr);
 
 }  // namespace neyman

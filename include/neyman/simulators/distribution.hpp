@@ -20,6 +20,7 @@
 
 namespace neyman {
 
+class Tasks;
 struct Samples;
 
 class Distribution;
@@ -93,16 +94,19 @@ class Distribution {
 
 /// Draws `count` events at θ in parallel blocks: the same bits for any number of threads.
 /// `progress` advances by one an event; without it, the drawing is a task of its own.
+/// The blocks of a simulator that draws in runs are `tasks` where others share them; what is drawn
+/// here is drawn faster than it is sent.
 /// @throw SimulatorError where a simulator outside of the library fails.
 Matrix sample(const Distribution& distribution, std::span<const double> point, std::size_t count,
-              std::uint64_t seed, std::string_view purpose, Progress* progress = nullptr);
+              std::uint64_t seed, std::string_view purpose, Progress* progress = nullptr,
+              Tasks* tasks = nullptr);
 
 /// The same into rows that exist: memory that is used again needs no new pages, which cost more
 /// than the drawing of simple distributions.
 /// @throw ArgumentError where `out` has another number of columns than the dimension.
 void sample_into(const Distribution& distribution, std::span<const double> point,
                  std::uint64_t seed, std::string_view purpose, Matrix& out,
-                 Progress* progress = nullptr);
+                 Progress* progress = nullptr, Tasks* tasks = nullptr);
 
 /// Whether its events depend on θ, or on one of the parameters: where it does not say so itself
 /// (Distribution::depends_on), by drawing some events at two θ from the same random numbers. True
