@@ -19,8 +19,8 @@ enum Status : int {
   interrupted = 130,
 };
 
-/// How a command talks. The names of types in its options, STUDY, MODEL, DATA, FOLDER, EXAMPLE and
-/// TOPIC, are what shell completion goes by.
+/// How a command talks. The names of types in its options, STUDY, MODEL, DATA, PART, FOLDER,
+/// EXAMPLE and TOPIC, are what shell completion goes by.
 struct Talk {
   bool quiet = false;
   bool json = false;
@@ -39,6 +39,7 @@ struct Talk {
 std::vector<std::pair<std::string, std::string>> example_titles();
 
 void add_run(CLI::App& app, int& status);
+void add_merge(CLI::App& app, int& status);
 void add_check(CLI::App& app, int& status);
 void add_example(CLI::App& app, int& status);
 void add_diagnose(CLI::App& app, int& status);

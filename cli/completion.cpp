@@ -36,8 +36,10 @@ bool takes_value(const CLI::Option& option) { return option.get_items_expected_m
 
 /// What the value of an option may be, by the name of its type in --help.
 void print_values(const CLI::Option& option, const Words& print) {
-  static const std::map<std::string, std::string> files = {
-      {"STUDY", "*.toml"}, {"MODEL", "*.h5"}, {"DATA", "*.csv *.npy *.h5 *.hdf5"}};
+  static const std::map<std::string, std::string> files = {{"STUDY", "*.toml"},
+                                                           {"MODEL", "*.h5"},
+                                                           {"PART", "*.h5"},
+                                                           {"DATA", "*.csv *.npy *.h5 *.hdf5"}};
   const std::string type = option.get_type_name();
   const auto open = type.find('{'), close = type.rfind('}');
   if (open != std::string::npos && close != std::string::npos) {
@@ -108,7 +110,8 @@ void print_candidates(const CLI::App& app, std::vector<std::string> words) {
   if (asked != nullptr) return print_values(*asked, print);
   if (last.starts_with('-')) return print_options(**command, words, print);
   for (const auto* option : (*command)->get_options())
-    if (option->get_positional() && positionals-- == 0) return print_values(*option, print);
+    if (option->get_positional() && (positionals-- == 0 || option->get_items_expected_max() > 1))
+      return print_values(*option, print);
 }
 
 void add_completion(CLI::App& app, int& status) {

@@ -28,6 +28,7 @@ Examples:
   neyman run my-study/study.toml         # simulate, train, calibrate, fit, report
   neyman fit my-study/out/model.h5 --data new.csv
   neyman diagnose my-study/study.toml    # is the learned ratio right?
+  neyman merge my-study/study.toml       # finish what jobs did parts of: run --part 1/10 …
   neyman help                            # the keys of the study file, by topic
 
 With --json a command prints one JSON object and nothing else, errors included.
@@ -124,6 +125,7 @@ int main(int argc, char** argv) {
   cli::add_example(app, status);
   cli::add_fit(app, status);
   cli::add_diagnose(app, status);
+  cli::add_merge(app, status);
   cli::add_help(app, status);
   cli::add_completion(app, status);
   cli::stop_on_interrupt();

@@ -30,7 +30,7 @@ class Alone final : public Communicator {
   void restart() override { counter_ = 0; }
   std::size_t take(std::size_t count) override { return counter_.fetch_add(count); }
   bool meet(double) override { return true; }
-  void abort(int) override {}
+  void end_all(int) override {}
 
  private:
   std::atomic<std::size_t> counter_{0};
@@ -94,7 +94,7 @@ class Mpi final : public Communicator {
     together_ = mpi_.meet(seconds) != 0;
     return together_;
   }
-  void abort(int status) override { mpi_.abort(status); }
+  void end_all(int status) override { mpi_.end_all(status); }
 
  private:
   static constexpr long long most_at_once = 1LL << 30;

@@ -14,7 +14,7 @@ struct NeymanMpi {
   void (*restart)();
   long long (*take)(long long count);
   int (*meet)(double seconds);
-  void (*abort)(int status);
+  void (*end_all)(int status);
   void (*finish)();
 };
 

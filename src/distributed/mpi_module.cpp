@@ -59,7 +59,7 @@ int meet(double seconds) {
   return 1;
 }
 
-void abort_all(int status) { MPI_Abort(MPI_COMM_WORLD, status); }
+void end_all(int status) { MPI_Abort(MPI_COMM_WORLD, status); }
 
 void finish() {
   MPI_Win_unlock_all(window);
@@ -70,7 +70,7 @@ void finish() {
 }
 
 NeymanMpi start() {
-  NeymanMpi out{0, 1, 1, sizes, gather, broadcast, restart, take, meet, abort_all, finish};
+  NeymanMpi out{0, 1, 1, sizes, gather, broadcast, restart, take, meet, end_all, finish};
   MPI_Comm_dup(MPI_COMM_WORLD, &work);
   MPI_Comm_dup(MPI_COMM_WORLD, &end);
   MPI_Comm_rank(work, &out.rank);

@@ -66,13 +66,6 @@ double asymptotic_p_value(double statistic, const Degrees& degrees) {
   return 0.5 * less + 0.5 * chi2_tail(statistic, total);
 }
 
-struct Toy {
-  std::optional<double> statistic;  // empty where a fit failed
-  std::exception_ptr error;
-
-  static constexpr auto fields = [](auto& bytes, auto& toy) { bytes(toy.statistic, toy.error); };
-};
-
 struct Pair {
   Fit best, null;
   double statistic = 0.0;
@@ -122,7 +115,7 @@ CompositeTest composite_test(const CompositeTestConfig& config, const Likelihood
 
   Progress progress("test", config.datasets, "fits");
   const auto one = [&](std::size_t d) {
-    auto toy = attempt<Toy>([&](Toy& into) {
+    auto toy = attempt<ToyStatistic>([&](ToyStatistic& into) {
       RandomStream random(config.seed, "composite test", d);
       const auto simulated = experiment(out.null_fit.point, random);
       const auto pair = fit_both(*simulated, config, out.null_fit.point, false);
@@ -131,7 +124,7 @@ CompositeTest composite_test(const CompositeTestConfig& config, const Likelihood
     progress.advance();
     return toy;
   };
-  const auto toys = spread<Toy>(tasks, config.datasets, one, Toy::fields);
+  const auto toys = spread<ToyStatistic>(tasks, config.datasets, one, ToyStatistic::fields);
   for (const auto& toy : toys) {
     if (toy.statistic)
       out.null_statistics.push_back(*toy.statistic);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,6 +33,14 @@ void throw_where_all_failed(std::span<const T> attempts) {
     if (!one.error) return;
   if (!attempts.empty()) std::rethrow_exception(attempts.front().error);
 }
+
+/// The statistic of a test of one dataset.
+struct ToyStatistic {
+  std::optional<double> statistic;  // empty where it could not be simulated or a fit failed
+  std::exception_ptr error;
+
+  static constexpr auto fields = [](auto& bytes, auto& toy) { bytes(toy.statistic, toy.error); };
+};
 
 /// What the fit of one dataset gave.
 struct DatasetFit {

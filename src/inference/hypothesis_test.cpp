@@ -27,13 +27,6 @@ double p_value(const std::vector<double>& sorted_null, std::size_t datasets, dou
   return (1.0 + all - static_cast<double>(above)) / (1.0 + all);
 }
 
-struct Toy {
-  std::optional<double> statistic;
-  std::exception_ptr error;
-
-  static constexpr auto fields = [](auto& bytes, auto& toy) { bytes(toy.statistic, toy.error); };
-};
-
 }  // namespace
 
 SimpleTest simple_test(const SimpleTestConfig& config, const Distribution& simulator,
@@ -48,7 +41,7 @@ SimpleTest simple_test(const SimpleTestConfig& config, const Distribution& simul
   const auto one = [&](std::size_t task) {
     const bool null = task < config.datasets;
     const auto& point = null ? config.null : config.alternative;
-    auto toy = attempt<Toy>([&](Toy& into) {
+    auto toy = attempt<ToyStatistic>([&](ToyStatistic& into) {
       Matrix x(data.rows(), simulator.dimension());
       RandomStream random(config.seed, null ? "test null" : "test alternative",
                           null ? task : task - config.datasets);
@@ -59,8 +52,8 @@ SimpleTest simple_test(const SimpleTestConfig& config, const Distribution& simul
     return toy;
   };
   // Datasets of the null, then of the alternative.
-  const auto toys = spread<Toy>(tasks, 2 * config.datasets, one, Toy::fields);
-  const auto statistics = [&](std::span<const Toy> of) {
+  const auto toys = spread<ToyStatistic>(tasks, 2 * config.datasets, one, ToyStatistic::fields);
+  const auto statistics = [&](std::span<const ToyStatistic> of) {
     throw_where_all_failed(of);
     std::vector<double> found;
     for (const auto& toy : of)

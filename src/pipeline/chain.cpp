@@ -14,6 +14,7 @@
 #include "neyman/data/archive_file.hpp"
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/data/checksum.hpp"
+#include "neyman/distributed/packing.hpp"
 #include "neyman/reports/results_archive.hpp"
 #include "pipeline/stages.hpp"
 
@@ -92,10 +93,24 @@ const Archive& Chain::Artifact::tree() {
 }
 
 Chain::Chain(const Study& study, const RunOptions& options, std::function<void(Results&)> describe)
-    : study_(study), options_(options), describe_(std::move(describe)) {
+    : study_(study),
+      options_(options),
+      describe_(std::move(describe)),
+      alone_(options.ranks == nullptr ? alone() : nullptr),
+      ranks_(options.ranks == nullptr ? *alone_ : *options.ranks),
+      rank_tasks_(ranks_) {
   describe_(results_);
   if (!options.until.empty()) position(options.until);
   if (!options.from.empty()) position(options.from);
+  if (ranks_.size() > 1) counted_.emplace(*this, rank_tasks_);
+  if (options.part) {
+    const auto [number, of] = *options.part;
+    check_at_least("run", "part.of", of, 1);
+    check_in_range("run", "part.number", static_cast<double>(number), 1.0, static_cast<double>(of));
+    counted_parts_.emplace(*this, part_.emplace(*options.part));
+  } else if (!options.parts.empty()) {
+    counted_parts_.emplace(*this, merged_.emplace(options.parts));
+  }
   if (options.folder.empty()) return;
   if (study.settings.empty())
     throw ArgumentError(
@@ -103,11 +118,67 @@ Chain::Chain(const Study& study, const RunOptions& options, std::function<void(R
         "in a folder");
   fingerprint_ = fmt::format("neyman {} {} {}\nseed {}\n", neyman::version(), artifact_version,
                              program(), study.seed);
-  make_folder(options.folder);
-  lock_.emplace(options.folder);
-  clean_up(options.folder);
-  if (options.fresh || !options.from.empty())
-    forget_from(options.fresh ? stage_names().front() : options.from);
+  from_first(ranks_, [&] {
+    prepare_folder();
+    return std::string();
+  });
+}
+
+void Chain::prepare_folder() {
+  make_folder(options_.folder);
+  if (part_) return;  // a guest, beside others
+  lock_.emplace(options_.folder);
+  clean_up(options_.folder);
+  if (options_.fresh || !options_.from.empty())
+    forget_from(options_.fresh ? stage_names().front() : options_.from);
+}
+
+Tasks* Chain::tasks() { return counted_ ? &*counted_ : nullptr; }
+
+Tasks* Chain::parted_tasks() { return counted_parts_ ? &*counted_parts_ : tasks(); }
+
+std::string Chain::write_part() const {
+  if (part_->empty())
+    throw ArgumentError(
+        "run: the study has no pseudo-experiments and no contours, but must have some to be done "
+        "in parts");
+  return part_->write((fs::path(options_.folder) / "parts").string());
+}
+
+std::vector<std::string> Chain::CountedTasks::run(
+    std::size_t count, std::size_t at_once, const std::function<std::string(std::size_t)>& work) {
+  const auto& simulator = *chain_.study_.simulator;
+  chain_.beside_ += take_tally(simulator);
+  struct Count {
+    Chain& chain;
+    const Distribution& simulator;
+    ~Count() { chain.in_tasks_ += take_tally(simulator); }
+  } count_after{chain_, simulator};
+  return by_.run(count, at_once, work);
+}
+
+/// What every rank or part did of the tasks counts once, and what all of them did alike as well.
+void Chain::note_simulators(Results& results) {
+  auto all = std::exchange(beside_, {});
+  all += take_tally(*study_.simulator);
+  const auto fields = [](auto& bytes, auto& tally) {
+    bytes(tally.runs, tally.cached, tally.crashed, tally.timed_out, tally.unusable, tally.damaged,
+          tally.failed, tally.log, tally.cache_problem, tally.timeout);
+  };
+  Packer packed;
+  fields(packed, in_tasks_);
+  in_tasks_ = {};
+  const auto mine = packed.take();
+  std::vector<std::string> shared = ranks_.gather(mine);
+  if (part_ && parted_) part_->keep(mine);
+  if (merged_ && parted_) shared = merged_->kept();
+  for (const auto& bytes : shared) {
+    SimulatorTally tally;
+    Unpacker from(bytes);
+    fields(from, tally);
+    all += tally;
+  }
+  note_tally(all, study_.parameters, purpose_of(stage_), results);
 }
 
 void Chain::forget_from(const std::string& stage) const {
@@ -122,7 +193,7 @@ void Chain::forget_from(const std::string& stage) const {
 }
 
 void Chain::forget_others() const {
-  if (options_.folder.empty()) return;
+  if (options_.folder.empty() || !ranks_.first()) return;
   const auto in = [](const std::vector<std::string>& list, const std::string& name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
@@ -137,7 +208,7 @@ void Chain::forget_others() const {
 }
 
 void Chain::note(StageNote::State state, double seconds, const std::string& message) const {
-  if (options_.note) options_.note({stage_, part_, state, seconds, message});
+  if (options_.note) options_.note({stage_, part_name_, state, seconds, message});
 }
 
 Results& Chain::results() {
@@ -152,25 +223,45 @@ Results& Chain::results() {
 std::shared_ptr<Chain::Artifact> Chain::begin(const Step& step,
                                               const std::function<bool(const Archive&)>& valid) {
   if (!options_.until.empty() && position(step.stage) > position(options_.until)) stopped_ = true;
+  if (part_ && position(step.stage) > position("toys")) stopped_ = true;
   if (stopped_) return nullptr;
   check_stop();
   stage_ = step.stage;
-  part_ = step.part;
+  part_name_ = step.part;
+  parted_ = step.parted;
   artifact_ = std::make_shared<Artifact>();
   if (options_.folder.empty()) return artifact_;
-  const auto name = part_.empty() ? stage_ : stage_ + '.' + part_;
+  const auto name = part_name_.empty() ? stage_ : stage_ + '.' + part_name_;
   fingerprint_ = fmt::format(
       "{:016x}", checksum(fmt::format("{}\n{}\n{}", fingerprint_, name, step.inputs.text())));
   artifact_->path =
       (kept_in(options_.folder) / fmt::format("{}-{}.h5", name, fingerprint_)).string();
   used_.push_back(artifact_->path);
-  if (!fs::exists(artifact_->path)) return artifact_;
-  try {
-    check_archive(artifact_->path);
-    artifact_->kept = !valid || valid(artifact_->tree().child("value"));
-  } catch (const FileError& error) {
-    note(StageNote::State::damaged, 0.0, error.what());
+  // Every step, so that parts of another study are refused before anything is done.
+  if (merged_) merged_->begin(name, fingerprint_, parted_);
+  if (part_) {
+    part_->begin(name, fingerprint_);
+    // Of the pseudo-experiments only what is done in parts; what of it is kept is done again.
+    if (!parted_ && stage_ == "toys") return nullptr;
+    if (parted_) return artifact_;
   }
+  std::string damage;
+  const auto look = [&] {
+    if (fs::exists(artifact_->path)) {
+      try {
+        check_archive(artifact_->path);
+        artifact_->kept = !valid || valid(artifact_->tree().child("value"));
+      } catch (const FileError& error) {
+        damage = error.what();
+      }
+    }
+    return fingerprint_ + (artifact_->kept ? "+" : "-");
+  };
+  const auto seen = from_first(ranks_, look);
+  if (seen.substr(0, seen.size() - 1) != fingerprint_)
+    throw FileError("its study, files or neyman are not those of rank 0");
+  artifact_->kept = seen.back() == '+';
+  if (!damage.empty()) note(StageNote::State::damaged, 0.0, damage);
   if (!artifact_->kept) return artifact_;
   latest_ = artifact_;
   note(StageNote::State::kept);
@@ -182,18 +273,20 @@ void Chain::work(const std::function<void(Results&)>& make,
   auto& so_far = results();
   const double start = seconds_now();
   make(so_far);
-  note_simulator(study_, purpose_of(stage_), so_far);
+  note_simulators(so_far);
   const double seconds = seconds_now() - start;
   if (stage_ != stage_names().back())
-    so_far.timing.emplace_back(part_.empty() ? stage_ : part_, seconds);
-  if (!options_.folder.empty()) {
-    Archive archive;
-    save_results(so_far, archive.child("results"));
-    save(archive.child("value"));
-    make_folder(kept_in(options_.folder).string());
-    constexpr int compression = 0;  // simulated numbers hardly become smaller
-    write_archive(artifact_->path, archive, artifact_schema, artifact_version, compression);
-  }
+    so_far.timing.emplace_back(part_name_.empty() ? stage_ : part_name_, seconds);
+  if (!options_.folder.empty() && !part_)
+    from_first(ranks_, [&] {
+      Archive archive;
+      save_results(so_far, archive.child("results"));
+      save(archive.child("value"));
+      make_folder(kept_in(options_.folder).string());
+      constexpr int compression = 0;  // simulated numbers hardly become smaller
+      write_archive(artifact_->path, archive, artifact_schema, artifact_version, compression);
+      return std::string();
+    });
   note(StageNote::State::done, seconds);
 }
 
@@ -206,7 +299,7 @@ void Chain::skip(const std::string& stage, const std::string& reason) {
   if (!options_.until.empty() && position(stage) > position(options_.until)) stopped_ = true;
   if (stopped_) return;
   stage_ = stage;
-  part_.clear();
+  part_name_.clear();
   note(StageNote::State::skipped, 0.0, reason);
 }
 
@@ -227,9 +320,12 @@ void Chain::report(const Step& step,
   const auto artifact = begin(step, intact);
   if (!artifact || artifact->kept) return;
   const auto write_and_list = [&](Results& results) {
-    outputs_.clear();
-    for (const auto& file : write(results))
-      outputs_.push_back(fs::path(file).lexically_relative(folder).string());
+    from_first(ranks_, [&] {
+      outputs_.clear();
+      for (const auto& file : write(results))
+        outputs_.push_back(fs::path(file).lexically_relative(folder).string());
+      return std::string();
+    });
   };
   work(write_and_list, [&](Archive& archive) {
     std::vector<std::int64_t> sums;

@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "neyman/core/archive.hpp"
+#include "neyman/distributed/tasks.hpp"
 #include "neyman/pipeline/pipeline.hpp"
+#include "neyman/simulators/command.hpp"
 #include "pipeline/folder_lock.hpp"
 #include "pipeline/inputs.hpp"
+#include "pipeline/parts.hpp"
 
 namespace neyman::pipeline {
 
@@ -45,9 +48,10 @@ class Lazy {
 
 /// One stage, or one part of it that is kept by itself.
 struct Step {
-  std::string stage;  ///< one of `stage_names`
-  std::string part;   ///< "ensemble" of toys; empty: the whole stage
-  Inputs inputs;      ///< all that it depends on, beside the steps before it
+  std::string stage;    ///< one of `stage_names`
+  std::string part;     ///< "ensemble" of toys; empty: the whole stage
+  Inputs inputs;        ///< all that it depends on, beside the steps before it
+  bool parted = false;  ///< it has tasks that jobs share by parts
 };
 
 /// The steps of one run in their order, and what is kept of them.
@@ -57,6 +61,9 @@ struct Step {
 /// far, and a value for the steps after it. A step is done where that file is absent or damaged;
 /// else it is kept, and read only where a later step needs it. Without a folder every step is done
 /// and nothing is written.
+///
+/// Where ranks do the run together, all go through the same steps; the first looks into the folder
+/// and writes.
 class Chain {
  public:
   /// `describe` writes into the results what follows from the study alone.
@@ -86,6 +93,13 @@ class Chain {
   /// or gone, it is done again.
   void report(const Step& step, const std::function<std::vector<std::string>(Results&)>& write);
 
+  /// Those who share the tasks of a step; null: this process alone.
+  Tasks* tasks();
+  /// The same where jobs may share them by parts, too.
+  Tasks* parted_tasks();
+  /// Writes the part that was asked for, and returns its path.
+  std::string write_part() const;
+
   /// Whether the last stage that was asked for is behind.
   bool stopped() const { return stopped_; }
   /// All that the steps so far have added to.
@@ -108,16 +122,38 @@ class Chain {
   void work(const std::function<void(Results&)>& make, const std::function<void(Archive&)>& save);
   void note(StageNote::State state, double seconds = 0.0, const std::string& message = {}) const;
   void forget_from(const std::string& stage) const;
+  void prepare_folder();
+  void note_simulators(Results& results);
+
+  /// Tasks with what simulators that are programs tell of them, apart from all else.
+  class CountedTasks final : public Tasks {
+   public:
+    CountedTasks(Chain& chain, Tasks& by) : chain_(chain), by_(by) {}
+    std::vector<std::string> run(std::size_t count, std::size_t at_once,
+                                 const std::function<std::string(std::size_t)>& work) override;
+
+   private:
+    Chain& chain_;
+    Tasks& by_;
+  };
 
   const Study& study_;
   const RunOptions& options_;
   std::function<void(Results&)> describe_;
   std::optional<FolderLock> lock_;
-  std::string stage_, part_, fingerprint_;  // of the step at work; at first, of the program
-  std::shared_ptr<Artifact> artifact_;      // of the step at work
-  std::shared_ptr<Artifact> latest_;        // kept, with results that were not read yet
+  std::string stage_, part_name_, fingerprint_;  // of the step at work; at first, of the program
+  std::shared_ptr<Artifact> artifact_;           // of the step at work
+  std::shared_ptr<Artifact> latest_;             // kept, with results that were not read yet
   Results results_;
   bool stopped_ = false;
+  std::unique_ptr<Communicator> alone_;
+  Communicator& ranks_;
+  RankTasks rank_tasks_;
+  std::optional<PartTasks> part_;
+  std::optional<MergedTasks> merged_;
+  std::optional<CountedTasks> counted_, counted_parts_;
+  bool parted_ = false;               // the step at work
+  SimulatorTally in_tasks_, beside_;  // of the step at work
   std::vector<std::string> used_;     // paths of artifacts
   std::vector<std::string> outputs_;  // of the report, relative to the folder
 };

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t curve_points = 401;
 
 /// One sample of each component, of equal size, that together use the budget.
-std::vector<FoldedSample> simulate_components(const Study& study, Results& results) {
+std::vector<FoldedSample> simulate_components(const Study& study, Tasks* tasks, Results& results) {
   const auto& mixture = *study.mixture;
   const std::size_t count = mixture.components().size();
   std::vector<FoldedSample> samples;
@@ -35,7 +35,7 @@ std::vector<FoldedSample> simulate_components(const Study& study, Results& resul
     const std::size_t events =
         study.training_samples / count + (c < study.training_samples % count ? 1 : 0);
     auto x = sample(*mixture.components()[c], study.reference, events,
-                    derive_seed(study.seed, "component", c), "training", &progress);
+                    derive_seed(study.seed, "component", c), "training", &progress, tasks);
     samples.emplace_back(make_samples(std::move(x), default_feature_names(mixture.dimension())),
                          study.learning, c);
     results.budget["simulated"] += events;
@@ -114,20 +114,22 @@ Matrix feature_grid(const Matrix& data) {
 
 /// Ratios between the compared point and the reference, by several classifiers.
 void compare(const Study& study, const std::vector<FoldedSample>& components,
-             const DecomposedRatio& main, const MixtureRatio* exact, Results& results) {
+             const DecomposedRatio& main, const MixtureRatio* exact, Tasks* tasks,
+             Results& results) {
   const auto& point = study.compare->point;
   const auto& reference = study.reference;
   const std::size_t half = study.training_samples / 2;
   const auto draw = [&](const std::vector<double>& theta, std::uint64_t stream) {
     auto x = sample(*study.simulator, theta, half, derive_seed(study.seed, "compare", stream),
-                    "training");
+                    "training", nullptr, tasks);
     results.budget["compare"] += half;
     return FoldedSample(make_samples(std::move(x), results.feature_names), study.learning,
                         1000 + stream);
   };
   const auto numerator = draw(point, 0), denominator = draw(reference, 1);
-  const auto evaluation = sample(*study.simulator, point, study.compare->evaluation_events,
-                                 derive_seed(study.seed, "compare", 2), "evaluation");
+  const auto evaluation =
+      sample(*study.simulator, point, study.compare->evaluation_events,
+             derive_seed(study.seed, "compare", 2), "evaluation", nullptr, tasks);
   results.compared_point = point;
   const bool one_feature = evaluation.cols() == 1;
   const Matrix grid = one_feature ? feature_grid(results.data) : Matrix();
@@ -150,12 +152,13 @@ void compare(const Study& study, const std::vector<FoldedSample>& components,
     RatioConfig config = study.learning;
     config.replicas = 0;
     config.classifier = classifier;
-    const ClassifierRatio direct(numerator, denominator, point, reference, config);
+    const ClassifierRatio direct(numerator, denominator, point, reference, config, tasks);
     // The study's own classifier is trained already.
     const bool same = classifier == study.learning.classifier;
     std::unique_ptr<DecomposedRatio> trained;
     if (!same)
-      trained = std::make_unique<DecomposedRatio>(components, main.weights(), reference, config);
+      trained =
+          std::make_unique<DecomposedRatio>(components, main.weights(), reference, config, tasks);
     const DecomposedRatio& decomposed = same ? main : *trained;
 
     RatioComparison entry;
@@ -213,7 +216,7 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
   using Components = std::vector<FoldedSample>;
   const auto samples = chain.step<Components>(
       step_of(study, "simulate"),
-      [&](Results& results) { return simulate_components(study, results); },
+      [&](Results& results) { return simulate_components(study, chain.tasks(), results); },
       [&](const Components& made, Archive& archive) {
         for (std::size_t c = 0; c < made.size(); ++c)
           if (study.mixture->components()[c]->stored() == nullptr)
@@ -241,14 +244,14 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
       [&](Results&) {
         const MixtureWeights weights(study.mixture->weight_expressions(),
                                      study.mixture->components().size());
-        return std::make_shared<DecomposedRatio>(
-            DecomposedRatio::trained(*samples, weights, study.reference, study.learning));
+        return std::make_shared<DecomposedRatio>(DecomposedRatio::trained(
+            *samples, weights, study.reference, study.learning, chain.tasks()));
       },
       save, load);
   const auto ratio = chain.step<Learned>(
       step_of(study, "calibrate"),
       [&](Results&) {
-        (*trained)->calibrate(*samples, study.learning);
+        (*trained)->calibrate(*samples, study.learning, chain.tasks());
         return *trained;
       },
       save, load);
@@ -278,20 +281,21 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
       const std::size_t events = 2 * study.test->datasets * results.events;
       const auto table = tabulate(**ratio, results.data, events);
       const Ratio& used = table ? static_cast<const Ratio&>(*table) : **ratio;
-      results.test = simple_test(*study.test, *study.simulator, used, results.data);
+      results.test =
+          simple_test(*study.test, *study.simulator, used, results.data, chain.parted_tasks());
       note_test(results);
       results.budget["test"] = events;
     });
   if (study.ensemble)
     chain.step(step_of(study, "toys", "ensemble"), [&](Results& results) {
-      results.ensemble =
-          run_ensemble(*study.ensemble, study.parameters, *study.simulator, **ratio, exact.get());
+      results.ensemble = run_ensemble(*study.ensemble, study.parameters, *study.simulator, **ratio,
+                                      exact.get(), chain.parted_tasks());
       results.budget["ensemble"] = study.ensemble->datasets * study.ensemble->events;
     });
   if (study.compare)
     chain.step(step_of(study, "toys", "compare"), [&](Results& results) {
       try {
-        compare(study, *samples, **ratio, exact.get(), results);
+        compare(study, *samples, **ratio, exact.get(), chain.tasks(), results);
       } catch (const SimulatorError& error) {
         results.warnings.push_back(
             fmt::format("ratios were not compared: the simulator failed: {}", error.what()));
@@ -300,7 +304,7 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
   if (!study.test && !study.ensemble && !study.compare) chain.skip("toys", "none asked for");
 
   chain.step(step_of(study, "diagnose"), [&](Results& results) {
-    diagnose_ratio(study, **ratio, results);
+    diagnose_ratio(study, **ratio, chain.tasks(), results);
     diagnose_repetition(results);
     judge(results.diagnostics);
   });

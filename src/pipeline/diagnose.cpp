@@ -11,6 +11,7 @@
 #include "neyman/diagnostics/ratio_diagnostics.hpp"
 #include "neyman/diagnostics/repetition.hpp"
 #include "neyman/reports/symbol.hpp"
+#include "neyman/simulators/command.hpp"
 #include "neyman/simulators/files.hpp"
 #include "pipeline/stages.hpp"
 
@@ -18,7 +19,7 @@ namespace neyman {
 
 std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
                                  const std::vector<double>& wanted_numerator,
-                                 const std::vector<double>& wanted_denominator) {
+                                 const std::vector<double>& wanted_denominator, Tasks* tasks) {
   const auto& config = study.diagnostics;
   auto numerator = wanted_numerator, denominator = wanted_denominator;
   // Of files, the events that were kept for this, at the nearest θ that has some.
@@ -29,9 +30,10 @@ std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
       if (kept.size() > 0) point.assign(kept.theta.row(0).begin(), kept.theta.row(0).end());
       return kept;
     }
-    return pipeline::make_samples(sample(*study.simulator, point, config.events,
-                                         derive_seed(config.seed, "events", stream), "diagnostics"),
-                                  default_feature_names(study.simulator->dimension()));
+    return pipeline::make_samples(
+        sample(*study.simulator, point, config.events, derive_seed(config.seed, "events", stream),
+               "diagnostics", nullptr, tasks),
+        default_feature_names(study.simulator->dimension()));
   };
   auto which = config.which;
   std::erase(which, "reference");  // looks at the data, not at events of two θ
@@ -87,7 +89,7 @@ std::vector<std::vector<double>> other_points(const Study& study) {
 
 }  // namespace
 
-void diagnose_ratio(const Study& study, const Ratio& ratio, Results& results,
+void diagnose_ratio(const Study& study, const Ratio& ratio, Tasks* tasks, Results& results,
                     std::optional<std::vector<double>> at) {
   const auto& which = study.diagnostics.which;
   if (std::all_of(which.begin(), which.end(), [](const auto& w) { return w == "reference"; }))
@@ -112,7 +114,7 @@ void diagnose_ratio(const Study& study, const Ratio& ratio, Results& results,
   std::vector<Diagnostic> found;
   try {
     if (can_simulate(*study.simulator) || study.simulator->stored() != nullptr)
-      found = diagnose(study, ratio, *at, denominator);
+      found = diagnose(study, ratio, *at, denominator, tasks);
   } catch (const SimulatorError& error) {
     results.warnings.push_back(
         fmt::format("the ratio was not checked: the simulator failed: {}", error.what()));
@@ -185,7 +187,7 @@ Results diagnose_model(const Study& study, const Model& model,
   Results noted;
   const auto data = pipeline::observe(study);
   pipeline::note_data(data, noted);
-  pipeline::note_simulator(study, "data", noted);
+  pipeline::note_tally(take_tally(*study.simulator), study.parameters, "data", noted);
   auto results = fit_data(model, data.events, data.source);
   results.title = study.title;
   results.reference = study.reference;
@@ -195,11 +197,11 @@ Results diagnose_model(const Study& study, const Model& model,
   const Ratio& ratio = model.ratio ? static_cast<const Ratio&>(*model.ratio)
                                    : static_cast<const Ratio&>(*model.parameterized);
   pipeline::timed(results, "diagnose", [&] {
-    pipeline::diagnose_ratio(study, ratio, results, at);
-    pipeline::diagnose_references(study, ratio, data.events, results);
+    pipeline::diagnose_ratio(study, ratio, nullptr, results, at);
+    pipeline::diagnose_references(study, ratio, data.events, nullptr, results);
     judge(results.diagnostics);
   });
-  pipeline::note_simulator(study, "checks", results);
+  pipeline::note_tally(take_tally(*study.simulator), study.parameters, "checks", results);
   return results;
 }
 

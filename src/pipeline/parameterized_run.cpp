@@ -26,29 +26,30 @@ using Events = ParameterizedClassifierRatio::Events;
 using Learned = std::shared_ptr<ParameterizedRatio>;
 using Across = ParameterizedClassifierRatio::Across;
 
-Events simulate_training(const Study& study, Results& results) {
+Events simulate_training(const Study& study, Tasks* tasks, Results& results) {
   const auto& learned = study.parameterized;
   Events events;
   if (learned.separable)
     events.numerator =
         simulate(*study.simulator, study.parameters, *learned.design, study.training_samples,
-                 derive_seed(study.seed, "training"), "training");
+                 derive_seed(study.seed, "training"), "training", tasks);
   else if (const auto* stored = study.simulator->stored())
     events.numerator = *stored;
   else
     events = ParameterizedClassifierRatio::simulate_events(study.simulator, *learned.design,
-                                                           learned.classifier);
+                                                           learned.classifier, tasks);
   results.budget["simulated"] += events.size();
   return events;
 }
 
-Learned train(const Study& study, const Events& events, Results& results) {
+Learned train(const Study& study, const Events& events, Tasks* tasks, Results& results) {
   const auto& learned = study.parameterized;
   if (!learned.separable) {
     Progress progress("train", learned.classifier.folds * Progress::fine);
     const bool stored = study.simulator->stored() != nullptr;
-    auto ratio = ParameterizedClassifierRatio::trained(
-        events, *learned.design, learned.classifier, stored ? nullptr : study.simulator, &progress);
+    auto ratio =
+        ParameterizedClassifierRatio::trained(events, *learned.design, learned.classifier,
+                                              stored ? nullptr : study.simulator, &progress, tasks);
     results.budget["simulated"] += ratio->simulated() - events.size();
     return ratio;
   }
@@ -58,7 +59,7 @@ Learned train(const Study& study, const Events& events, Results& results) {
       repeated ? empirical_design(events.numerator, study.parameters) : *learned.design;
   Progress progress("train", 2 * learned.network.folds * Progress::fine);
   auto ratio =
-      std::make_shared<SeparableRatio>(events.numerator, design, learned.network, &progress);
+      std::make_shared<SeparableRatio>(events.numerator, design, learned.network, &progress, tasks);
   if (ratio->resolution() < 5.0)
     results.warnings.push_back(fmt::format(
         "single events tell the parameters to {:.1f} of {} lattice nodes: narrow the ranges, or "
@@ -77,11 +78,11 @@ std::size_t simulated(const Learned& ratio) {
   return made == nullptr ? 0 : made->simulated();
 }
 
-void calibrate(const Study& study, const Events& events, const Learned& trained) {
+void calibrate(const Study& study, const Events& events, const Learned& trained, Tasks* tasks) {
   const auto& learned = study.parameterized;
   dynamic_cast<ParameterizedClassifierRatio&>(*trained).calibrate(
       events, *learned.design, learned.classifier,
-      study.simulator->stored() != nullptr ? nullptr : study.simulator);
+      study.simulator->stored() != nullptr ? nullptr : study.simulator, tasks);
 }
 
 /// A step with what calibrations on demand simulate in it. It begins without any, as a run that
@@ -107,7 +108,7 @@ Learned load_learned(const Study& study, const Archive& archive) {
 Lazy<Learned> learn(const Study& study, Chain& chain) {
   const auto events = chain.step<Events>(
       step_of(study, "simulate"),
-      [&](Results& results) { return simulate_training(study, results); },
+      [&](Results& results) { return simulate_training(study, chain.tasks(), results); },
       [](const Events& made, Archive& archive) {
         save_samples(made.numerator, archive.child("numerator"));
         save_samples(made.denominator, archive.child("denominator"));
@@ -117,7 +118,8 @@ Lazy<Learned> learn(const Study& study, Chain& chain) {
                       load_samples(archive.child("denominator"))};
       });
   const auto trained = chain.step<Learned>(
-      step_of(study, "train"), [&](Results& results) { return train(study, *events, results); },
+      step_of(study, "train"),
+      [&](Results& results) { return train(study, *events, chain.tasks(), results); },
       [](const Learned& made, Archive& archive) { made->save(archive); },
       [&study](const Archive& archive) { return load_learned(study, archive); });
   if (study.parameterized.separable) {
@@ -130,7 +132,7 @@ Lazy<Learned> learn(const Study& study, Chain& chain) {
       step_of(study, "calibrate"),
       [&](Results& results) {
         const std::size_t before = simulated(*trained);
-        calibrate(study, *events, *trained);
+        calibrate(study, *events, *trained, chain.tasks());
         results.budget["simulated"] += simulated(*trained) - before;
         return *trained;
       },
@@ -139,7 +141,8 @@ Lazy<Learned> learn(const Study& study, Chain& chain) {
       },
       [&study, on_demand, events, trained](const Archive& archive) {
         if (!on_demand) return load_learned(study, archive);
-        calibrate(study, *events, *trained);
+        // Perhaps by the first rank alone, to write a report.
+        calibrate(study, *events, *trained, nullptr);
         return *trained;
       });
 }
@@ -222,9 +225,19 @@ ContourConfig contour_config(const Study& study, double widen) {
   return config;
 }
 
+/// Who shares the tasks of fits (see Chain).
+struct Sharing {
+  Tasks* ranks;
+  Tasks* parts;  ///< or ranks
+};
+Sharing sharing_of(const Study& study, Chain& chain) {
+  if (calibrates_on_demand(study)) return {nullptr, nullptr};
+  return {chain.tasks(), chain.parted_tasks()};
+}
+
 /// −2 log Λ and its contours for every pair that is asked for.
 void surfaces(const Study& study, const Likelihood& learned, const Likelihood* exact,
-              Results& results) {
+              Sharing sharing, Results& results) {
   std::optional<BayesianFit> bayesian;
   if (study.bayesian) {
     bayesian = bayesian_fit(learned, *study.bayesian);
@@ -243,14 +256,15 @@ void surfaces(const Study& study, const Likelihood& learned, const Likelihood* e
       const CountedLikelihood likelihood(plain, &progress);
       SurfaceReport report;
       report.label = label;
-      report.contours = contours(likelihood, best, first, second, contour_config(study, widen));
+      report.contours =
+          contours(likelihood, best, first, second, contour_config(study, widen), sharing.ranks);
       progress.advance();
       const auto wide = window(report.contours, study.parameters[first], true);
       const auto high = window(report.contours, study.parameters[second], false);
-      report.surface =
-          scan_surface(likelihood, best, first, second,
-                       x != nullptr ? *x : evenly(wide.low, wide.high, study.surface_points),
-                       y != nullptr ? *y : evenly(high.low, high.high, study.surface_points));
+      report.surface = scan_surface(
+          likelihood, best, first, second,
+          x != nullptr ? *x : evenly(wide.low, wide.high, study.surface_points),
+          y != nullptr ? *y : evenly(high.low, high.high, study.surface_points), sharing.parts);
       progress.advance();
       report.minimum = best.point;
       return results.surfaces.emplace_back(std::move(report));
@@ -294,6 +308,7 @@ void repeat(const Study& study, const Lazy<Learned>& ratio, const Lazy<Likelihoo
   const auto experiment = [&](const Results& results) {
     return make_experiment(*study.simulator, results.events, factory(), study.constraints);
   };
+  Tasks* const tasks = sharing_of(study, chain).parts;
   std::vector<std::size_t> interest;  // with one parameter alone nothing is profiled
   if (study.parameters.size() > 1) interest = study.parameters.of_interest();
   const bool tests = study.test || !study.hypotheses.empty();
@@ -301,11 +316,12 @@ void repeat(const Study& study, const Lazy<Learned>& ratio, const Lazy<Likelihoo
     chain.step(step_of(study, "toys", "test"), counted(ratio, [&](Results& results) {
                  for (const auto& config : study.hypotheses) {
                    results.composite_tests.push_back(
-                       composite_test(config, *likelihoods->learned, experiment(results)));
+                       composite_test(config, *likelihoods->learned, experiment(results), tasks));
                    results.budget["test"] += config.datasets * results.events;
                  }
                  if (!study.test) return;
-                 results.test = simple_test(*study.test, *study.simulator, **ratio, results.data);
+                 results.test =
+                     simple_test(*study.test, *study.simulator, **ratio, results.data, tasks);
                  note_test(results);
                  results.budget["test"] += 2 * study.test->datasets * results.events;
                }));
@@ -324,19 +340,19 @@ void repeat(const Study& study, const Lazy<Learned>& ratio, const Lazy<Likelihoo
                                                                 std::move(x));
                    };
                  results.ensemble = run_ensemble(config, study.parameters, *study.simulator, model,
-                                                 exact, study.constraints);
+                                                 exact, study.constraints, tasks);
                  results.budget["ensemble"] = config.datasets * config.events;
                }));
   if (study.coverage)
-    chain.step(
-        step_of(study, "toys", "coverage"), counted(ratio, [&](Results& results) {
-          auto config = *study.coverage;
-          config.interest = interest;
-          results.coverage =
-              CoverageReport{config, run_coverage(config, study.parameters, experiment(results))};
-          results.budget["coverage"] =
-              config.points.rows() * (config.datasets + config.critical_datasets) * results.events;
-        }));
+    chain.step(step_of(study, "toys", "coverage"), counted(ratio, [&](Results& results) {
+                 auto config = *study.coverage;
+                 config.interest = interest;
+                 results.coverage = CoverageReport{
+                     config, run_coverage(config, study.parameters, experiment(results), tasks)};
+                 results.budget["coverage"] = config.points.rows() *
+                                              (config.datasets + config.critical_datasets) *
+                                              results.events;
+               }));
   if (!tests && !study.ensemble && !study.coverage) chain.skip("toys", "none asked for");
 }
 
@@ -373,13 +389,14 @@ Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
              }));
   if (!study.contours.empty())
     chain.step(step_of(study, "fit", "contours"), counted(ratio, [&](Results& results) {
-                 surfaces(study, *likelihoods->learned, likelihoods->exact.get(), results);
+                 surfaces(study, *likelihoods->learned, likelihoods->exact.get(),
+                          sharing_of(study, chain), results);
                }));
   repeat(study, ratio, likelihoods, chain);
   chain.step(
       step_of(study, "diagnose"), counted(ratio, [&](Results& results) {
-        diagnose_ratio(study, **ratio, results);
-        diagnose_references(study, **ratio, data->events, results);
+        diagnose_ratio(study, **ratio, chain.tasks(), results);
+        diagnose_references(study, **ratio, data->events, chain.tasks(), results);
         diagnose_repetition(results);
         judge(results.diagnostics);
         if (!complete(study))

@@ -1,6 +1,7 @@
 #include "neyman/pipeline/pipeline.hpp"
 
 #include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/version.hpp"
 #include "pipeline/stages.hpp"
@@ -32,12 +33,16 @@ Run run(const Study& study) {
 }
 
 StagedRun run(const Study& study, const RunOptions& options) {
+  if (options.part && pipeline::calibrates_on_demand(study))
+    throw ArgumentError(
+        "run: calibration.across is \"on-demand\", but must be another for a run in parts");
   pipeline::Chain chain(study, options, [&](Results& results) {
     pipeline::describe_study(study, results);
     results.version = version();
     results.command = options.command;
   });
   const auto model = run_chain(study, chain);
+  if (options.part) return {std::move(chain.results()), false, chain.write_part()};
   if (options.folder.empty()) return {std::move(chain.results()), !chain.stopped()};
   const bool figures = study.figures && options.figures;
   auto report = pipeline::step_of(study, "report");

@@ -132,7 +132,7 @@ Diagnostic compare(const Study& study, const Slice& slice,
 
 }  // namespace
 
-void diagnose_references(const Study& study, const Ratio& ratio, const Samples& data,
+void diagnose_references(const Study& study, const Ratio& ratio, const Samples& data, Tasks* tasks,
                          Results& results) {
   const auto& which = study.diagnostics.which;
   const auto* own = dynamic_cast<const ClassifierRatio*>(&ratio);
@@ -153,7 +153,7 @@ void diagnose_references(const Study& study, const Ratio& ratio, const Samples& 
     config.seed = derive_seed(study.diagnostics.seed, "reference-learning", k);
     try {
       learned.push_back(std::make_unique<const ClassifierRatio>(
-          study.simulator, *study.parameterized.design, config, &progress));
+          study.simulator, *study.parameterized.design, config, &progress, tasks));
     } catch (const SimulatorError& error) {
       results.warnings.push_back(
           fmt::format("the reference was not checked: the simulator failed: {}", error.what()));

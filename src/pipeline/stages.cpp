@@ -60,7 +60,9 @@ Step step_of(const Study& study, const std::string& stage, const std::string& pa
   } else {
     inputs.setting(name);  // ensemble, coverage, compare
   }
-  return {stage, part, std::move(inputs)};
+  const bool parted = !calibrates_on_demand(study) && (name == "contours" || name == "test" ||
+                                                       name == "ensemble" || name == "coverage");
+  return {stage, part, std::move(inputs), parted};
 }
 
 void describe_study(const Study& study, Results& results) {
@@ -115,11 +117,17 @@ void note_data(const Observed& observed, Results& results) {
   results.data = observed.events.x;
 }
 
-void note_simulator(const Study& study, const char* purpose, Results& results) {
-  const auto tally = take_tally(*study.simulator);
-  for (const auto& warning : tally.warnings(study.parameters))
+void note_tally(const SimulatorTally& tally, const ParameterSpace& parameters, const char* purpose,
+                Results& results) {
+  for (const auto& warning : tally.warnings(parameters))
     results.warnings.push_back(fmt::format("{}: {}", purpose, warning));
   results.simulator_log.insert(results.simulator_log.end(), tally.log.begin(), tally.log.end());
+}
+
+bool calibrates_on_demand(const Study& study) {
+  return !study.mixture && !study.parameterized.separable &&
+         study.parameterized.classifier.calibration ==
+             ParameterizedClassifierRatio::Across::on_demand;
 }
 
 Model start_model(const Study& study, const Results& results) {

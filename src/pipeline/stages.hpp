@@ -44,9 +44,13 @@ struct Observed {
 Observed observe(const Study& study);
 void note_data(const Observed& observed, Results& results);
 
-/// Adds what a simulator that is another program has to tell since it was last asked; `purpose` is
-/// what the events were for.
-void note_simulator(const Study& study, const char* purpose, Results& results);
+/// Adds what a simulator that is another program has to tell; `purpose` is what the events were
+/// for.
+void note_tally(const SimulatorTally& tally, const ParameterSpace& parameters, const char* purpose,
+                Results& results);
+/// Whether calibrations are made at each θ that is asked for. How many there are, and so the
+/// budget, depends on who was asked for what: such a run's fits are not spread over ranks or parts.
+bool calibrates_on_demand(const Study& study);
 Model start_model(const Study& study, const Results& results);
 
 /// What is asked of a fit beside the estimate, and who is told how far it is.
@@ -92,11 +96,11 @@ void note_outside(const Ratio& ratio, const Samples& data, Results& results);
 std::string describe_point(const ParameterSpace& parameters, const std::vector<double>& point);
 /// Checks r̂ between the estimate, or `at`, and the point of the study's diagnostics. Where the
 /// estimate is that point, another θ that the study names takes its place.
-void diagnose_ratio(const Study& study, const Ratio& ratio, Results& results,
+void diagnose_ratio(const Study& study, const Ratio& ratio, Tasks* tasks, Results& results,
                     std::optional<std::vector<double>> at = {});
 /// Learns the ratio again with other θ1 and compares −2 log Λ of the data along each parameter of
 /// interest, where the study asks for `reference`.
-void diagnose_references(const Study& study, const Ratio& ratio, const Samples& data,
+void diagnose_references(const Study& study, const Ratio& ratio, const Samples& data, Tasks* tasks,
                          Results& results);
 /// Checks what pseudo-experiments gave, where there are any.
 void diagnose_repetition(Results& results);

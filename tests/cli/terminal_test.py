@@ -396,6 +396,8 @@ class Completion(Folder):
         self.assertEqual(self.bash("neyman check st"), ["study.toml"])
         self.assertEqual(self.bash("neyman check inner/"), ["inner/deep.toml"])
         self.assertEqual(self.bash("neyman fit "), ["bin", "inner", "model.h5"])
+        self.assertEqual(self.bash("neyman merge study.toml "), ["bin", "inner", "model.h5"])
+        self.assertEqual(self.bash("neyman merge study.toml model.h5 "), ["bin", "inner", "model.h5"])
         self.assertEqual(self.bash("neyman diagnose study.toml --model m"), ["model.h5"])
         self.assertEqual(self.bash("neyman fit model.h5 --data "),
                          ["bin", "events.csv", "inner", "model.h5"])

@@ -64,7 +64,7 @@ class ThreadRanks {
     }
     std::size_t take(std::size_t count) override { return shared_.counter.fetch_add(count); }
     bool meet(double) override { return true; }
-    void abort(int) override {}
+    void end_all(int) override {}
 
    private:
     Shared& shared_;

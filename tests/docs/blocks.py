@@ -35,7 +35,7 @@ LANGUAGES = ("sh", "console", "toml", "cpp", "c", "rust", "python") + IDLE
 COMMENT = re.compile(r"<!-- (continues|file|not run|printed by): (.*) -->$")
 GUESSES = (
     ("console", r"\$ "),
-    ("sh", r"(neyman|make|cmake|cc|python3|mkdir|cp|cd|ls|sed|head|export|git|build/\S+|[A-Z]+=\S+ \w+|\w+_accuracy) ?"),
+    ("sh", r"(neyman|mpirun|learn=|make|cmake|cc|python3|mkdir|cp|cd|ls|sed|head|export|git|build/\S+|[A-Z]+=\S+ \w+|\w+_accuracy) ?"),
     ("toml", r"\[+[a-z]\w*"),
     ("cpp", r"#include <neyman/"),
     ("python", r"import \w"),
@@ -160,10 +160,14 @@ class Runner:
 
     def execute(self, command, folder, **options):
         # Debian's programs first: others on the path may be shims that start slowly.
-        environment = {"PATH": f"{self.neyman.parent}:/usr/bin:/bin:/usr/local/bin",
+        stand_ins = pathlib.Path(__file__).resolve().parent / "stand_ins"
+        environment = {"PATH": f"{self.neyman.parent}:/usr/bin:/bin:/usr/local/bin:{stand_ins}",
                        "HOME": str(self.folder), "LANG": "C.UTF-8", "NO_COLOR": "1",
                        "PYTHONPATH": str(self.neyman.parent.parent / "python"),
-                       "BROKEN": str(ROOT / "tests" / "cli" / "broken")}
+                       "BROKEN": str(ROOT / "tests" / "cli" / "broken"),
+                       # Ranks on however few cores, by whoever runs the test.
+                       "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+                       "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         return subprocess.run(command, cwd=folder, env=environment, text=True, timeout=300,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, **options)

@@ -39,7 +39,7 @@ class Communicator {
   virtual bool meet(double seconds) = 0;
   /// Ends all ranks, whatever they do, with an exit status. Not collective. Returns where there are
   /// no others.
-  virtual void abort(int status) = 0;
+  virtual void end_all(int status) = 0;
 };
 
 /// A communicator of this process alone.

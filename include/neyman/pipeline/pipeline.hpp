@@ -12,6 +12,9 @@
 
 namespace neyman {
 
+class Communicator;
+class Tasks;
+
 /// What a run gives: the trained ratio, to keep, and the results, to report.
 struct Run {
   Model model;
@@ -40,6 +43,12 @@ struct StageNote {
   std::string message = {};
 };
 
+/// One of several jobs that share a run's pseudo-experiments and surfaces without knowing of each
+/// other.
+struct Part {
+  std::size_t number = 1, of = 1;  ///< counted from 1
+};
+
 /// How a run in a folder goes on from what earlier ones have left there.
 struct RunOptions {
   std::string folder;   ///< for all files; empty: nothing is kept or written
@@ -49,12 +58,21 @@ struct RunOptions {
   bool figures = true;  ///< draw, where the study does not say otherwise
   std::string command;  ///< how to repeat the run, for the report
   std::function<void(const StageNote&)> note;  ///< told of each stage; empty: nobody is
+  /// Processes that do the run together: each calls `run` with the same study and options, and all
+  /// see the folder. Null: this process alone.
+  Communicator* ranks = nullptr;
+  /// Do this part alone, write it to <folder>/parts/ and stop. Stages before it are read from the
+  /// folder or done, and not kept; jobs of other parts may run at the same time.
+  std::optional<Part> part = {};
+  /// The files of all parts, from which their share is taken instead of being done.
+  std::vector<std::string> parts = {};
 };
 
 /// What a run in a folder gives.
 struct StagedRun {
-  Results results;       ///< so far
-  bool finished = true;  ///< false where it stopped after `until`
+  Results results;        ///< so far
+  bool finished = true;   ///< false where it stopped after `until` or a part
+  std::string part = {};  ///< the file of a part that was done
 };
 
 /// The same chain in a folder: each stage writes what it gives into <folder>/stages/, atomically,
@@ -62,11 +80,13 @@ struct StagedRun {
 /// content of the files named there, the seed, the program, the stages before it). A stage whose
 /// fingerprint is there is kept; a damaged file is noticed and made again. However a run ends, the
 /// next one goes on after the last stage that was written and ends with the same results to the
-/// bit, times aside. A stage's time is that of the run that did it. The last stage, report, writes
-/// what `write_outputs` does.
-/// @throw FileError where a file cannot be written, or another run is at work in the folder.
+/// bit, times aside; so does a run that ranks do together, or that parts were done for. A stage's
+/// time is that of the run that did it. The last stage, report, writes what `write_outputs` does.
+/// @throw FileError where a file cannot be written, another run is at work in the folder, or a part
+///   is missing, there twice, damaged, or of another study.
 /// @throw ArgumentError where a stage is not one of `stage_names`, or the study was not read from a
-///   file or a text: of fields that were set otherwise, the seed by `reseed` alone is followed.
+///   file or a text: of fields that were set otherwise, the seed by `reseed` alone is followed; or
+///   where there is nothing to do in parts.
 StagedRun run(const Study& study, const RunOptions& options);
 
 /// Fits new data with a trained model; nothing is simulated or trained.
@@ -78,7 +98,7 @@ Results fit_data(const Model& model, const Samples& data, const std::string& sou
 /// are judged together.
 std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
                                  const std::vector<double>& numerator,
-                                 const std::vector<double>& denominator);
+                                 const std::vector<double>& denominator, Tasks* tasks = nullptr);
 
 /// Fits the study's data with a trained model and checks its ratio: between `at`, or the estimate
 /// where that is empty, and the point that the study's diagnostics name (else its reference, else
