@@ -35,7 +35,7 @@ LANGUAGES = ("sh", "console", "toml", "cpp", "c", "rust", "python") + IDLE
 COMMENT = re.compile(r"<!-- (continues|file|not run|printed by): (.*) -->$")
 GUESSES = (
     ("console", r"\$ "),
-    ("sh", r"(neyman|mpirun|learn=|make|cmake|cc|python3|mkdir|cp|cd|ls|sed|head|export|git|build/\S+|[A-Z]+=\S+ \w+|\w+_accuracy) ?"),
+    ("sh", r"(neyman|mpirun|sbatch|learn=|make|cmake|cc|python3|mkdir|cp|cd|ls|sed|head|export|git|build/\S+|[A-Z]+=\S+ \w+|\w+_accuracy) ?"),
     ("toml", r"\[+[a-z]\w*"),
     ("cpp", r"#include <neyman/"),
     ("python", r"import \w"),
