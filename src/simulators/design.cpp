@@ -51,9 +51,12 @@ constexpr KindName kind_names[] = {
     {Design::Kind::table, "table", "given points", "rows"},
     {Design::Kind::fixed, "fixed", "one point", "point"}};
 
+/// The first where no kind has the name: after a problem, a fallback that is words may be asked
+/// for.
 const KindName& find_kind(const std::string& name) {
-  return *std::find_if(std::begin(kind_names), std::end(kind_names),
-                       [&](const KindName& known) { return known.name == name; });
+  for (const auto& known : kind_names)
+    if (known.name == name) return known;
+  return kind_names[0];
 }
 
 double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
