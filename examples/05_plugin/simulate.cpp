@@ -22,8 +22,8 @@ int neyman_plugin_sample(const double* theta, int64_t n, int64_t seed, double* o
                          int64_t message_size) {
   const double phi = theta[0], s = theta[1];
   if (s <= 0) {
-    std::snprintf(message, static_cast<std::size_t>(message_size),
-                  "s is %g, but must be positive", s);
+    std::snprintf(message, static_cast<std::size_t>(message_size), "s is %g, but must be positive",
+                  s);
     return 1;
   }
   std::mt19937_64 random(static_cast<std::uint64_t>(seed));

@@ -6,7 +6,7 @@ Blocks are fenced, with their language, or indented, when it is guessed from the
 | --- | --- |
 | `sh` | run, in the page's folder; every command must succeed |
 | `console` | lines after `$ ` are run, and what they print must hold the other lines; … stands for anything |
-| `toml` | `neyman check`: a whole study by itself, a part of one in the place of that part of an example |
+| `toml` | `neyman check`: a whole study by itself, a part of one in the place of that part of a study of the page, or of an example |
 | `cpp` | compiled and linked with the library, and run where `main` takes no arguments |
 | `c` | compiled, after `neyman/plugin.h` |
 | `rust` | compiled where there is a compiler |
@@ -233,19 +233,28 @@ class Runner:
             said = done.stdout
         else:
             said = ""
-        for example in sorted((ROOT / "examples").iterdir()):
-            if not (example / "study.toml").exists() or (example / "Makefile").exists():
-                continue
+        for place in [*self.studies(folder), *self.copies_of_examples()]:
+            changed = with_part((place / "study.toml").read_text(encoding="utf-8"), block.text)
+            (place / "changed.toml").write_text(changed, encoding="utf-8")
+            done = self.execute([self.neyman, "check", "changed.toml"], place)
+            (place / "changed.toml").unlink()
+            if done.returncode == 0:
+                return
+            said += f"\nin {place.name}:\n{done.stdout}"
+        block.fail(f"is neither a study nor a part of one of the page or the examples\n{said}")
+
+    @staticmethod
+    def studies(folder):
+        """Folders with a study that needs no building."""
+        return [place for place in sorted(folder.iterdir())
+                if (place / "study.toml").exists() and not (place / "Makefile").exists()]
+
+    def copies_of_examples(self):
+        for example in self.studies(ROOT / "examples"):
             copy = self.folder / "examples" / example.name
             if not copy.exists():
                 shutil.copytree(example, copy)
-            changed = with_part((example / "study.toml").read_text(encoding="utf-8"), block.text)
-            (copy / "changed.toml").write_text(changed, encoding="utf-8")
-            done = self.execute([self.neyman, "check", "changed.toml"], copy)
-            if done.returncode == 0:
-                return
-            said += f"\nin {example.name}:\n{done.stdout}"
-        block.fail(f"is neither a study nor a part of one of the examples\n{said}")
+            yield copy
 
     def try_cpp(self, block, folder):
         libraries = [path for path in (self.neyman.parent / "../src", self.neyman.parent / "../lib",
