@@ -20,9 +20,11 @@ def neyman(*arguments, cwd=None, **named):
 class Folder(unittest.TestCase):
     """A test with a temporary folder that ends with its class."""
 
+    prefix = "neyman-cli-"
+
     @classmethod
     def setUpClass(cls):
-        cls.folder = Path(tempfile.mkdtemp(prefix="neyman-cli-"))
+        cls.folder = Path(tempfile.mkdtemp(prefix=cls.prefix))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
 
     def write(self, name, text):

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 from pathlib import Path
 
 import program
@@ -51,12 +50,8 @@ def maximum(function, ranges):
     return centre
 
 
-class Folder(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        # A blank in the name: no command may be split at it.
-        cls.folder = Path(tempfile.mkdtemp(prefix="neyman own simulator "))
-        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+class Folder(program.Folder):
+    prefix = "neyman own simulator "  # with blanks: no command may be split at them
 
     def close(self, results, exact):
         """The estimate is within half an error of the exact maximum-likelihood estimate."""
