@@ -75,6 +75,10 @@ function(neyman_test room)
   neyman_compile_options(${target})
   target_compile_options(${target} PRIVATE ${NEYMAN_TEST_OPTIONS})
   neyman_use_headers(${target} neyman_test_headers)
+  neyman_compile_together(${target})
+  if(NEYMAN_TOGETHER GREATER 1)
+    target_compile_options(${target} PRIVATE -Wno-shadow) # of names of the other tests
+  endif()
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   neyman_room_closure(${room} rooms)

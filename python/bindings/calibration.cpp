@@ -13,7 +13,7 @@ namespace {
 
 using CalibratorPtr = std::shared_ptr<Calibrator>;
 
-CalibratorPtr make(py::handle settings) {
+CalibratorPtr make_calibrator(py::handle settings) {
   Settings table(to_settings(settings, "calibrator"));
   const auto kind = table.is_text("kind") ? table.text("kind", "") : "calibrator";
   return from_arguments(kind, table, [](Settings& all) { return make_calibrator(all); });
@@ -26,9 +26,9 @@ WeightMeaning meaning_of(const std::string& name) {
   throw ArgumentError("fit: " + unknown_name(name, "a meaning of weights", names));
 }
 
-void fit(Calibrator& self, py::handle numerator, py::handle denominator,
-         py::handle numerator_weights, py::handle denominator_weights,
-         const std::optional<std::string>& meaning) {
+void fit_calibrator(Calibrator& self, py::handle numerator, py::handle denominator,
+                    py::handle numerator_weights, py::handle denominator_weights,
+                    const std::optional<std::string>& meaning) {
   const auto function = self.kind() + ".fit";
   const auto side = [&](py::handle value, const char* name) {
     return as_vector(value, function.c_str(), name);
@@ -50,13 +50,13 @@ Logits as_logits(const Calibrator& self, py::handle logits, const char* what) {
 void bind_calibration(py::module_& module) {
   module.def("calibrator_kinds", &calibrator_kinds);
   py::class_<Calibrator, CalibratorPtr>(module, "Calibrator")
-      .def(py::init(&make), py::arg("settings"))
+      .def(py::init(&make_calibrator), py::arg("settings"))
       .def_property_readonly("kind", &Calibrator::kind)
       .def_property_readonly("fitted", &Calibrator::fitted)
       .def_property_readonly("low", &Calibrator::low)
       .def_property_readonly("high", &Calibrator::high)
-      .def("fit", &fit, py::arg("numerator"), py::arg("denominator"), py::arg("numerator_weights"),
-           py::arg("denominator_weights"), py::arg("weight_meaning"))
+      .def("fit", &fit_calibrator, py::arg("numerator"), py::arg("denominator"),
+           py::arg("numerator_weights"), py::arg("denominator_weights"), py::arg("weight_meaning"))
       .def("log_ratios",
            [](const Calibrator& self, py::handle logits) {
              const auto z = as_logits(self, logits, ".log_ratios");

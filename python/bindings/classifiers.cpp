@@ -13,14 +13,14 @@ namespace {
 
 using ClassifierPtr = std::shared_ptr<Classifier>;
 
-ClassifierPtr make(py::handle settings) {
+ClassifierPtr make_classifier(py::handle settings) {
   Settings table(to_settings(settings, "classifier"));
   const auto kind = table.is_text("kind") ? table.text("kind", "") : "classifier";
   return from_arguments(kind, table, [](Settings& all) { return make_classifier(all); });
 }
 
-void fit(Classifier& self, py::handle x, py::handle denominator, py::handle weights,
-         std::optional<std::uint64_t> seed) {
+void fit_classifier(Classifier& self, py::handle x, py::handle denominator, py::handle weights,
+                    std::optional<std::uint64_t> seed) {
   const auto function = self.kind() + ".fit";
   const auto table = as_table(x, function.c_str(), "x");
   const auto labels = as_integers(denominator, function.c_str(), "y");
@@ -50,12 +50,13 @@ py::array gradient(const Classifier& self, py::handle x) {
 void bind_classifiers(py::module_& module) {
   module.def("classifier_kinds", &classifier_kinds);
   py::class_<Classifier, ClassifierPtr>(module, "Classifier")
-      .def(py::init(&make), py::arg("settings"))
+      .def(py::init(&make_classifier), py::arg("settings"))
       .def_property_readonly("kind", &Classifier::kind)
       .def_property_readonly("fitted", &Classifier::fitted)
       .def_property_readonly("features", &Classifier::features)
       .def_property_readonly("differentiable", &Classifier::differentiable)
-      .def("fit", &fit, py::arg("x"), py::arg("denominator"), py::arg("weights"), py::arg("seed"))
+      .def("fit", &fit_classifier, py::arg("x"), py::arg("denominator"), py::arg("weights"),
+           py::arg("seed"))
       .def("logits", &logits, py::arg("x"))
       .def("gradient", &gradient, py::arg("x"))
       .def("_dump",

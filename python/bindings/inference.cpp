@@ -67,8 +67,8 @@ std::vector<Constraint> read_constraints(py::handle given, const ParameterSpace&
   return out;
 }
 
-AnyLikelihood make(std::shared_ptr<const AnyRatio> ratio, py::handle x, py::handle weights,
-                   py::handle constraints) {
+AnyLikelihood make_likelihood(std::shared_ptr<const AnyRatio> ratio, py::handle x,
+                              py::handle weights, py::handle constraints) {
   auto events = as_events(x, weights, "Likelihood", "x", ratio->feature_names);
   check_at_least("Likelihood", "the number of events of x", events.table.view.rows(), 1);
   for (std::size_t i = 0; i < events.table.view.rows(); ++i)
@@ -422,7 +422,7 @@ void bind_inference(py::module_& module) {
                               to_array(std::move(simulation)));
       });
   py::class_<AnyLikelihood, std::shared_ptr<AnyLikelihood>>(module, "Likelihood")
-      .def(py::init(&make), py::arg("ratio"), py::arg("x"), py::arg("weights"),
+      .def(py::init(&make_likelihood), py::arg("ratio"), py::arg("x"), py::arg("weights"),
            py::arg("constraints"))
       .def_property_readonly("parameters", &AnyLikelihood::parameters)
       .def_property_readonly("events",

@@ -20,7 +20,8 @@ namespace neyman::python {
 
 namespace {
 
-Simulator make(py::handle settings, const ParameterSpace& parameters, const std::string& folder) {
+Simulator make_simulator(py::handle settings, const ParameterSpace& parameters,
+                         const std::string& folder) {
   Settings table(to_settings(settings, "distribution"));
   const auto kind = table.is_text("kind") ? table.text("kind", "") : "distribution";
   auto made = from_arguments(kind, table, [&](Settings& all) {
@@ -159,7 +160,8 @@ void bind_simulators(py::module_& module) {
   const auto none = py::none();
   module.def("distribution_kinds", &distribution_kinds);
   py::class_<Simulator, std::shared_ptr<Simulator>>(module, "Simulator")
-      .def(py::init(&make), py::arg("settings"), py::arg("parameters"), py::arg("folder") = ".")
+      .def(py::init(&make_simulator), py::arg("settings"), py::arg("parameters"),
+           py::arg("folder") = ".")
       .def_readonly("parameters", &Simulator::parameters)
       .def_property_readonly("kind",
                              [](const Simulator& self) { return self.distribution->kind(); })

@@ -15,6 +15,7 @@
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
+#include "not_finite.hpp"
 
 namespace neyman {
 namespace {
@@ -204,7 +205,6 @@ TEST_P(CalibratorConformance, ReplicaWithoutEventsIsTheWholeSample) {
 }
 
 TEST_P(CalibratorConformance, RefusesBadInput) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
   const std::vector<double> good{0.0, 1.0, 2.0}, with_nan{0.0, nan, 2.0}, with_inf{0.0, inf, 2.0};
   const std::vector<double> negative{1.0, -1.0, 1.0}, zero{0.0, 0.0, 0.0}, two{1.0, 1.0}, empty;

@@ -13,7 +13,7 @@ namespace neyman {
 namespace {
 
 using namespace testing;
-using Config = HistogramCalibrator::Config;
+using HistogramConfig = HistogramCalibrator::Config;
 using Edges = HistogramCalibrator::Edges;
 
 TEST(Histogram, CountsInUniformBins) {
@@ -24,7 +24,7 @@ TEST(Histogram, CountsInUniformBins) {
   };
   add(a, 0.0, 600), add(a, 1.0, 300), add(a, 1.5, 800), add(a, 2.5, 200), add(a, 4.0, 100);
   add(b, 0.5, 100), add(b, 2.0, 400), add(b, 2.5, 700), add(b, 3.5, 800);
-  HistogramCalibrator calibrator(Config{Edges::uniform, 4, false});
+  HistogramCalibrator calibrator(HistogramConfig{Edges::uniform, 4, false});
   calibrator.fit({a, b});
   EXPECT_EQ(calibrator.edges(), (std::vector<double>{0.0, 1.0, 2.0, 3.0, 4.0}));
   const double n0[] = {900, 800, 200, 100}, n1[] = {100, 400, 700, 800};
@@ -46,7 +46,7 @@ TEST(Histogram, CountsInUniformBins) {
 
 TEST(Histogram, EqualProbabilityBinsHoldEqualShares) {
   const Scores scores = draw_scores(1, 20000, 2.0);
-  HistogramCalibrator calibrator(Config{Edges::equal_probability, 10, true});
+  HistogramCalibrator calibrator(HistogramConfig{Edges::equal_probability, 10, true});
   calibrator.fit(scores.set());
   ASSERT_EQ(calibrator.edges().size(), 11u);
   for (std::size_t bin = 0; bin < 10; ++bin) {
@@ -94,7 +94,7 @@ TEST(Histogram, BayesianBlocksAreTheBestSegmentation) {
       a.insert(a.end(), static_cast<std::size_t>(n0[i]), static_cast<double>(i));
       b.insert(b.end(), static_cast<std::size_t>(n1[i]), static_cast<double>(i));
     }
-    HistogramCalibrator calibrator(Config{Edges::bayesian_blocks, 0, false});
+    HistogramCalibrator calibrator(HistogramConfig{Edges::bayesian_blocks, 0, false});
     calibrator.fit({a, b});
     const double n = static_cast<double>(a.size() + b.size());
     const double price = 4.0 - std::log(73.53 * 0.05 * std::pow(n, -0.478));
@@ -122,7 +122,7 @@ TEST(Histogram, EmptyBinsTakeTheSigmoid) {
   const auto outside = [](double& z) { z += z < 0.0 ? -1.0 : 1.0; };
   std::for_each(scores.numerator.begin(), scores.numerator.end(), outside);
   std::for_each(scores.denominator.begin(), scores.denominator.end(), outside);
-  HistogramCalibrator calibrator(Config{Edges::uniform, 200, false});
+  HistogramCalibrator calibrator(HistogramConfig{Edges::uniform, 200, false});
   calibrator.fit(scores.set());
   const auto log_r = calibrator.log_ratios(Logits{-0.8, 0.0, 0.8});
   EXPECT_GT(log_r[0], log_r[1]);
@@ -133,10 +133,10 @@ TEST(Histogram, EmptyBinsTakeTheSigmoid) {
 TEST(Histogram, FindsTheExactRatio) {
   const Scores scores = draw_scores(5, 100000, 1.0);
   const auto grid = logit_grid(0.8);
-  HistogramCalibrator interpolated(Config{Edges::equal_probability, 0, true});
+  HistogramCalibrator interpolated(HistogramConfig{Edges::equal_probability, 0, true});
   interpolated.fit(scores.set());
   EXPECT_LT(deviation(interpolated, grid).mean, 0.03);
-  HistogramCalibrator steps(Config{Edges::equal_probability, 0, false});
+  HistogramCalibrator steps(HistogramConfig{Edges::equal_probability, 0, false});
   steps.fit(scores.set());
   EXPECT_LT(deviation(steps, grid).mean, 0.08);
   EXPECT_GT(steps.edges().size(), interpolated.edges().size());  // steps need more bins
@@ -145,14 +145,15 @@ TEST(Histogram, FindsTheExactRatio) {
 TEST(Histogram, ErrorsMatchTheSpread) {
   // At fixed scores, 200 samples, 12 bins: the sd of the sd is 5 %; interpolation between
   // bins of different values adds little.
-  const Pulls pulls = measure_pulls(HistogramCalibrator(Config{Edges::equal_probability, 12, true}),
-                                    200, 2000, 1.0, {-1.0, -0.5, 0.0, 0.5, 1.0});
+  const Pulls pulls =
+      measure_pulls(HistogramCalibrator(HistogramConfig{Edges::equal_probability, 12, true}), 200,
+                    2000, 1.0, {-1.0, -0.5, 0.0, 0.5, 1.0});
   EXPECT_NEAR(pulls.sd, 1.0, 0.2);
   EXPECT_NEAR(pulls.within_one, 0.683, 0.08);
 }
 
 TEST(Histogram, RefusesBadConfiguration) {
-  EXPECT_THROW(HistogramCalibrator(Config{Edges::uniform, 10001, false}), ArgumentError);
+  EXPECT_THROW(HistogramCalibrator(HistogramConfig{Edges::uniform, 10001, false}), ArgumentError);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 
 using Morphing = InterpolatedCalibration::Morphing;
 using Order = InterpolatedCalibration::Order;
-using Config = InterpolatedCalibration::Config;
+using InterpolatedConfig = InterpolatedCalibration::Config;
 using NodeScores = InterpolatedCalibration::Scores;
 
 // Events x ~ N(θ, 1) in as many dimensions as θ has, against N(0, 1), and the exact logit
@@ -59,7 +59,7 @@ Matrix line_nodes(std::size_t count, double low, double high) {
   return nodes;
 }
 
-InterpolatedCalibration fitted(const Config& config, const Matrix& nodes,
+InterpolatedCalibration fitted(const InterpolatedConfig& config, const Matrix& nodes,
                                const DriftingScore& problem, std::size_t n) {
   InterpolatedCalibration calibration(config);
   calibration.fit(nodes, [&](std::size_t k) { return problem.draw(nodes.row(k), n, k); });
@@ -84,14 +84,14 @@ double rms_error(const InterpolatedCalibration& calibration, const DriftingScore
   return std::sqrt(sum / static_cast<double>(z.size()));
 }
 
-struct Variant {
+struct Interpolation {
   std::string name;
-  Config config;
+  InterpolatedConfig config;
 };
 
-void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
+void PrintTo(const Interpolation& variant, std::ostream* out) { *out << variant.name; }
 
-std::vector<Variant> variants() {
+std::vector<Interpolation> interpolations() {
   return {{"vertical_linear", {Morphing::vertical, Order::linear, 1.0}},
           {"vertical_cubic", {Morphing::vertical, Order::cubic, 1.0}},
           {"horizontal_linear", {Morphing::horizontal, Order::linear, 1.0}},
@@ -100,9 +100,9 @@ std::vector<Variant> variants() {
           {"moment_cubic", {Morphing::moment, Order::cubic, 1.0}}};
 }
 
-class Interpolated : public ::testing::TestWithParam<Variant> {
+class Interpolated : public ::testing::TestWithParam<Interpolation> {
  protected:
-  Config config() const { return GetParam().config; }
+  InterpolatedConfig config() const { return GetParam().config; }
 };
 
 Logits probe(const InterpolatedCalibration& calibration, std::span<const double> point) {
@@ -390,7 +390,7 @@ TEST_P(Interpolated, StaysFiniteWhateverTheScores) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Variants, Interpolated, ::testing::ValuesIn(variants()),
+INSTANTIATE_TEST_SUITE_P(Variants, Interpolated, ::testing::ValuesIn(interpolations()),
                          [](const auto& variant) { return variant.param.name; });
 
 // What the methods are for: a score that is moved and stretched as θ changes, by coarse nodes.
@@ -448,15 +448,15 @@ TEST(InterpolatedCalibration, ReadsSettings) {
   Settings settings({{"morphing", {std::string("moment"), 1}},
                      {"order", {std::string("linear"), 2}},
                      {"smoothing", {0.5, 3}}});
-  const Config config = Config::from(settings);
+  const InterpolatedConfig config = InterpolatedConfig::from(settings);
   settings.refuse_unread();
   settings.throw_if_problems();
   EXPECT_EQ(config.morphing, Morphing::moment);
   EXPECT_EQ(config.order, Order::linear);
   EXPECT_EQ(config.smoothing, 0.5);
   Settings wrong({{"morphing", {std::string("diagonal"), 1}}, {"smoothing", {-1.0, 2}}});
-  const Config kept = Config::from(wrong);
-  EXPECT_EQ(kept.morphing, Config{}.morphing);
+  const InterpolatedConfig kept = InterpolatedConfig::from(wrong);
+  EXPECT_EQ(kept.morphing, InterpolatedConfig{}.morphing);
   EXPECT_EQ(wrong.problems().size(), 2u);
 }
 

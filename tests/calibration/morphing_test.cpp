@@ -253,11 +253,11 @@ TEST(Morphing, HorizontalEqualsTheDefinition) {
 }
 
 // Location and width that are neither linear nor quadratic.
-Normal bent(double sign, double x) { return {sign * std::sin(x), std::exp(0.3 * sign * x)}; }
+Normal bent_normal(double sign, double x) { return {sign * std::sin(x), std::exp(0.3 * sign * x)}; }
 
 TEST(Morphing, ErrorFallsWithTheSpacingInOneDimension) {
-  const Family family = {[](std::span<const double> x) { return bent(1.0, x[0]); },
-                         [](std::span<const double> x) { return bent(-1.0, x[0]); }};
+  const Family family = {[](std::span<const double> x) { return bent_normal(1.0, x[0]); },
+                         [](std::span<const double> x) { return bent_normal(-1.0, x[0]); }};
   for (const auto& method : {"horizontal", "moment"}) {
     for (const bool cubic : {false, true}) {
       std::vector<double> errors;

@@ -57,7 +57,7 @@ double skewed(double log_r, double theta) {
   return (-log_r - 0.3 + 0.2 * theta) / (1.5 + 0.2 * theta);
 }
 /// Also bent: steep in the middle, flat outside.
-double bent(double log_r, double theta) {
+double bent_across(double log_r, double theta) {
   return 2.0 * std::asinh(0.5 * (-log_r + 0.1 * theta * theta));
 }
 
@@ -90,7 +90,7 @@ TEST(SmoothAcross, LeavesAScoreAloneThatIsRight) {
 
 TEST(SmoothAcross, CorrectsOffsetSlopeAndBendAcrossTheta) {
   for (const auto& [score, before, after] :
-       {std::tuple<Score, double, double>{skewed, 0.5, 0.03}, {bent, 0.4, 0.15}}) {
+       {std::tuple<Score, double, double>{skewed, 0.5, 0.03}, {bent_across, 0.4, 0.15}}) {
     SmoothAcross calibration(space);
     calibration.fit(simulate(40000, score, 4).rows());
     SmoothAcross untouched(space, {.knots = 0});
@@ -137,7 +137,7 @@ TEST(SmoothAcross, ErrorsAreThoseOfRepetition) {
 
 TEST(SmoothAcross, DerivativesAreThoseOfItsValues) {
   SmoothAcross calibration(space);
-  calibration.fit(simulate(10000, bent, 5).rows());
+  calibration.fit(simulate(10000, bent_across, 5).rows());
   const double h = 1e-5;
   for (const double theta : {-1.5, 0.3, 1.9}) {
     const Logits logits{-30.0, -2.0, -0.1, 1.0, 3.0};
@@ -300,7 +300,7 @@ TEST(SmoothAcross, SurvivesPoorScores) {
 
 TEST(SmoothAcross, SavesAndLoadsExactly) {
   SmoothAcross calibration(space);
-  calibration.fit(simulate(3000, bent, 11).rows());
+  calibration.fit(simulate(3000, bent_across, 11).rows());
   Archive archive;
   calibration.save(archive);
   SmoothAcross loaded;

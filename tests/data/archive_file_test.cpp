@@ -10,6 +10,7 @@
 
 #include "data/hdf5.hpp"
 #include "neyman/data/atomic_file.hpp"
+#include "not_finite.hpp"
 #include "support.hpp"
 
 namespace neyman {
@@ -60,8 +61,6 @@ bool same_tree(const Archive& a, const Archive& b) {
 
 /// Every type of value, the hard ones among them. What model_v1.h5 holds: never change it.
 Archive golden_tree() {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const double infinity = std::numeric_limits<double>::infinity();
   Archive tree;
   tree.set("yes", true);
   tree.set("no", false);

@@ -16,7 +16,7 @@ ReadResult read_text(const std::string& text, const ReadOptions& options = {}) {
 }
 
 /// The error of reading it, without the folder.
-std::string error_of(const std::string& text, const ReadOptions& options = {}) {
+std::string csv_error(const std::string& text, const ReadOptions& options = {}) {
   const std::string message = message_of<FileError>([&] { read_text(text, options); });
   const std::size_t name = message.find("file.csv");
   return name == message.npos ? message : message.substr(name);
@@ -65,7 +65,7 @@ TEST(Csv, HeaderIsDetected) {
   options.columns = {"u", "v"};
   EXPECT_EQ(read_text("\"1\",\"2\"\n3,4\n", options).samples.feature_names, options.columns);
   EXPECT_EQ(read_text("\"1\",\"2\"\n3,4\n", options).samples.size(), 2u);
-  EXPECT_EQ(error_of("a,2\n3,4\n"),
+  EXPECT_EQ(csv_error("a,2\n3,4\n"),
             "file.csv:1: the first row has both names and numbers; correct it, or say whether it "
             "is a header");
 }
@@ -76,7 +76,7 @@ TEST(Csv, SelectsColumns) {
   options.weight = "w";
   options.group = "run";
   const std::string text = "run,x,note,alpha,w,y\n5,1,abc,0.1,2,3\n-6,4,\"d,e\",0.2,1,6\n";
-  EXPECT_EQ(error_of(text, options), "file.csv:2: column 'note' is 'abc', but must be a number");
+  EXPECT_EQ(csv_error(text, options), "file.csv:2: column 'note' is 'abc', but must be a number");
   options.features = {"y", "x"};
   const Samples samples = read_text(text, options).samples;
   EXPECT_EQ(samples.feature_names, options.features);
@@ -97,15 +97,15 @@ TEST(Csv, OtherSeparators) {
 }
 
 TEST(Csv, InvalidValuesAreRefusedWithRowAndColumn) {
-  EXPECT_EQ(error_of("a,b\n1,2\n3,nan\n"),
+  EXPECT_EQ(csv_error("a,b\n1,2\n3,nan\n"),
             "file.csv:3: column 'b' is 'nan', but must be a finite number");
-  EXPECT_EQ(error_of("a,b\n1,2\n-inf,2\n"),
+  EXPECT_EQ(csv_error("a,b\n1,2\n-inf,2\n"),
             "file.csv:3: column 'a' is '-inf', but must be a finite number");
-  EXPECT_EQ(error_of("a,b\n1,\n"), "file.csv:2: column 'b' is '', but must be a finite number");
-  EXPECT_EQ(error_of("a\n1e999\n"),
+  EXPECT_EQ(csv_error("a,b\n1,\n"), "file.csv:2: column 'b' is '', but must be a finite number");
+  EXPECT_EQ(csv_error("a\n1e999\n"),
             "file.csv:2: column 'a' is '1e999', but must be a finite number");
   // Lines count as an editor shows them, also behind values that span several.
-  EXPECT_EQ(error_of("# c\n\"a\n\",b\n\n1,2\n3,NA\n"),
+  EXPECT_EQ(csv_error("# c\n\"a\n\",b\n\n1,2\n3,NA\n"),
             "file.csv:6: column 'b' is 'NA', but must be a finite number");
 }
 
@@ -119,35 +119,36 @@ TEST(Csv, InvalidRowsAreDroppedAndCounted) {
   EXPECT_EQ(result.dropped, 5u);
   EXPECT_EQ(result.samples.x, Matrix(2, 2, {1, 1, 6, 6}));
   EXPECT_EQ(result.samples.weights, (std::vector<double>{1, 2}));
-  EXPECT_EQ(error_of("a\nnan\ninf\n", options), "file.csv: has no column 'w'; columns are a");
+  EXPECT_EQ(csv_error("a\nnan\ninf\n", options), "file.csv: has no column 'w'; columns are a");
   options.weight.clear();
-  EXPECT_EQ(error_of("a\nnan\ninf\n", options),
+  EXPECT_EQ(csv_error("a\nnan\ninf\n", options),
             "file.csv: has no valid row: all 2 have a value that is not finite");
   // Only what is not finite is dropped: what is not a number is a mistake.
-  EXPECT_EQ(error_of("a\n1\nabc\n", options),
+  EXPECT_EQ(csv_error("a\n1\nabc\n", options),
             "file.csv:3: column 'a' is 'abc', but must be a number");
 }
 
 TEST(Csv, BrokenFilesSayWhatIsWrong) {
-  EXPECT_EQ(error_of(""), "file.csv: is empty");
-  EXPECT_EQ(error_of("# only\n\n"), "file.csv: has no rows");
-  EXPECT_EQ(error_of("a,b\n"), "file.csv: has no rows");
-  EXPECT_EQ(error_of("a,b\n1,2\n3\n"), "file.csv:3: has 1 value, but must have 2 (as line 1)");
-  EXPECT_EQ(error_of("a,b\n1,2,3,4\n"), "file.csv:2: has 4 values, but must have 2 (as line 1)");
-  EXPECT_EQ(error_of("\na,b\n\"1\",2,3\n"),
+  EXPECT_EQ(csv_error(""), "file.csv: is empty");
+  EXPECT_EQ(csv_error("# only\n\n"), "file.csv: has no rows");
+  EXPECT_EQ(csv_error("a,b\n"), "file.csv: has no rows");
+  EXPECT_EQ(csv_error("a,b\n1,2\n3\n"), "file.csv:3: has 1 value, but must have 2 (as line 1)");
+  EXPECT_EQ(csv_error("a,b\n1,2,3,4\n"), "file.csv:2: has 4 values, but must have 2 (as line 1)");
+  EXPECT_EQ(csv_error("\na,b\n\"1\",2,3\n"),
             "file.csv:3: has 3 values, but must have 2 (as line 2)");
-  EXPECT_EQ(error_of("a,b,a\n1,2,3\n"), "file.csv: has two columns named 'a'");
-  EXPECT_EQ(error_of("a,\n1,2\n"),
+  EXPECT_EQ(csv_error("a,b,a\n1,2,3\n"), "file.csv: has two columns named 'a'");
+  EXPECT_EQ(csv_error("a,\n1,2\n"),
             "file.csv: column 2 has no name; give it one, or say which columns are features");
-  EXPECT_EQ(error_of("a\n1\n\"2\n3\n"), "file.csv:3: a quoted value begins here that does not end");
-  EXPECT_EQ(error_of("a,b\n\"1\"2,3\n"),
+  EXPECT_EQ(csv_error("a\n1\n\"2\n3\n"),
+            "file.csv:3: a quoted value begins here that does not end");
+  EXPECT_EQ(csv_error("a,b\n\"1\"2,3\n"),
             "file.csv:2: '2' follows a quoted value, but must be ',' or the end of the line");
-  EXPECT_EQ(error_of("a,b\n1\"2\",3\n"),
+  EXPECT_EQ(csv_error("a,b\n1\"2\",3\n"),
             "file.csv:2: '1\"2\"' has a quote, but is not quoted as a whole");
-  EXPECT_EQ(error_of("a\n0x10\n"), "file.csv:2: column 'a' is '0x10', but must be a number");
-  EXPECT_EQ(error_of("a\n+-1\n"), "file.csv:2: column 'a' is '+-1', but must be a number");
-  EXPECT_EQ(error_of("a\n1 2\n"), "file.csv:2: column 'a' is '1 2', but must be a number");
-  EXPECT_EQ(error_of(std::string("\xFF\xFE") + "a"), "file.csv: is UTF-16, but must be UTF-8");
+  EXPECT_EQ(csv_error("a\n0x10\n"), "file.csv:2: column 'a' is '0x10', but must be a number");
+  EXPECT_EQ(csv_error("a\n+-1\n"), "file.csv:2: column 'a' is '+-1', but must be a number");
+  EXPECT_EQ(csv_error("a\n1 2\n"), "file.csv:2: column 'a' is '1 2', but must be a number");
+  EXPECT_EQ(csv_error(std::string("\xFF\xFE") + "a"), "file.csv: is UTF-16, but must be UTF-8");
 }
 
 TEST(Csv, GroupsAreWholeNumbers) {
@@ -155,11 +156,11 @@ TEST(Csv, GroupsAreWholeNumbers) {
   options.group = "g";
   EXPECT_EQ(read_text("x,g\n1,9223372036854775807\n1,3.0\n1,1e3\n", options).samples.groups,
             (std::vector<std::int64_t>{9223372036854775807, 3, 1000}));
-  EXPECT_EQ(error_of("x,g\n1,1.5\n", options),
+  EXPECT_EQ(csv_error("x,g\n1,1.5\n", options),
             "file.csv:2: column 'g' is '1.5', but must be a whole number");
-  EXPECT_EQ(error_of("x,g\n1,\n", options),
+  EXPECT_EQ(csv_error("x,g\n1,\n", options),
             "file.csv:2: column 'g' is '', but must be a whole number");
-  EXPECT_EQ(error_of("x,g\n1,1e17\n", options),
+  EXPECT_EQ(csv_error("x,g\n1,1e17\n", options),
             "file.csv:2: column 'g' is '1e17', but must be a whole number");
 }
 
@@ -173,7 +174,7 @@ TEST(Csv, LinesLongerThanTheBuffer) {
 TEST(Csv, AnEndlessQuoteDoesNotFillTheMemory) {
   std::string text = "a\n\"";
   text.append((std::size_t{1} << 26) + 100, '1');
-  EXPECT_EQ(error_of(text),
+  EXPECT_EQ(csv_error(text),
             "file.csv:2: a line or a quoted value begins here that does not end within 64 MiB");
 }
 

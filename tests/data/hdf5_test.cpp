@@ -3,11 +3,11 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <limits>
 #include <thread>
 
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/data/writer.hpp"
+#include "not_finite.hpp"
 #include "support.hpp"
 
 namespace neyman {
@@ -49,7 +49,7 @@ class ForeignFile {
   hdf5::Id file_;
 };
 
-std::string error_of(const std::string& path, const ReadOptions& options = {}) {
+std::string hdf5_error(const std::string& path, const ReadOptions& options = {}) {
   const std::string message = message_of<FileError>([&] { read_samples(path, options); });
   const std::size_t name = message.find("file.h5");
   return name == message.npos ? message : message.substr(name);
@@ -97,7 +97,7 @@ TEST(Hdf5, OneDatasetForEachColumn) {
     file.dataset<double>("other/z", H5T_NATIVE_DOUBLE, {3}, {1, 2, 3});
   }
   ReadOptions options;
-  EXPECT_EQ(error_of(path), "file.h5: has no datasets; name one, or their group");
+  EXPECT_EQ(hdf5_error(path), "file.h5: has no datasets; name one, or their group");
   options.dataset = "run";
   EXPECT_EQ(read_samples(path, options).samples.feature_names,
             (std::vector<std::string>{"a", "y"}));
@@ -108,7 +108,7 @@ TEST(Hdf5, OneDatasetForEachColumn) {
   options.dataset = "other/z";
   EXPECT_EQ(read_samples(path, options).samples.x, Matrix(3, 1, {1, 2, 3}));
   options.dataset = "missing";
-  EXPECT_EQ(error_of(path, options),
+  EXPECT_EQ(hdf5_error(path, options),
             "file.h5: has no dataset or group 'missing'; at the root are other, run");
 }
 
@@ -133,13 +133,13 @@ TEST(Hdf5, BrokenLayoutsSayWhatIsWrong) {
     file.dataset<double>("a", H5T_NATIVE_DOUBLE, {2}, {1, 2});
     file.dataset<double>("b", H5T_NATIVE_DOUBLE, {3}, {1, 2, 3});
   }
-  EXPECT_EQ(error_of(path), "file.h5: dataset 'b' has 3 rows, but must have 2 (as 'a')");
+  EXPECT_EQ(hdf5_error(path), "file.h5: dataset 'b' has 3 rows, but must have 2 (as 'a')");
   {
     ForeignFile file(path);
     file.dataset<double>("a", H5T_NATIVE_DOUBLE, {2}, {1, 2});
     file.dataset<double>("t", H5T_NATIVE_DOUBLE, {2, 2}, {1, 2, 3, 4});
   }
-  EXPECT_EQ(error_of(path),
+  EXPECT_EQ(hdf5_error(path),
             "file.h5: dataset 't' has 2 dimensions, but must have 1 where there are several "
             "datasets; name the one to read, of a, t");
   {
@@ -147,13 +147,13 @@ TEST(Hdf5, BrokenLayoutsSayWhatIsWrong) {
     file.dataset<double>("t", H5T_NATIVE_DOUBLE, {2, 2}, {1, 2, 3, 4});
     file.columns("t", {"a"});
   }
-  EXPECT_EQ(error_of(path), "file.h5: its attribute 'columns' has 1 names, but must have 2");
+  EXPECT_EQ(hdf5_error(path), "file.h5: its attribute 'columns' has 1 names, but must have 2");
   {
     ForeignFile file(path);
     file.dataset<double>("a", H5T_NATIVE_DOUBLE, {2}, {1, 2});
     file.columns("/", {"a", "b"});
   }
-  EXPECT_EQ(error_of(path),
+  EXPECT_EQ(hdf5_error(path),
             "file.h5: its attribute 'columns' names 'b', but there is no such dataset");
   {
     ForeignFile file(path);
@@ -161,30 +161,29 @@ TEST(Hdf5, BrokenLayoutsSayWhatIsWrong) {
     H5Tinsert(type, "f", 0, H5T_NATIVE_DOUBLE);
     file.dataset<double>("records", type, {2}, {1, 2});
   }
-  EXPECT_CONTAINS(error_of(path), "file.h5: holds records with fields (a compound type)");
+  EXPECT_CONTAINS(hdf5_error(path), "file.h5: holds records with fields (a compound type)");
   {
     ForeignFile file(path);
     const hdf5::Id type = hdf5::text_type(1);
     file.dataset<char>("note", type, {2}, {'a', 'b'});
     file.dataset<double>("x", H5T_NATIVE_DOUBLE, {2}, {1, 2});
   }
-  EXPECT_EQ(error_of(path), "file.h5: column 'note' does not hold numbers");
+  EXPECT_EQ(hdf5_error(path), "file.h5: column 'note' does not hold numbers");
   ReadOptions options;
   options.features = {"x"};
   EXPECT_EQ(read_samples(path, options).samples.x, Matrix(2, 1, {1, 2}));
   ForeignFile(path).dataset<double>("x", H5T_NATIVE_DOUBLE, {0}, {});
-  EXPECT_EQ(error_of(path), "file.h5: has no rows");
+  EXPECT_EQ(hdf5_error(path), "file.h5: has no rows");
   {
     ForeignFile file(path);
     H5Lcreate_external("/etc/elsewhere.h5", "/x", file.id(), "x", H5P_DEFAULT, H5P_DEFAULT);
   }
-  EXPECT_EQ(error_of(path), "file.h5: 'x' is a link to elsewhere, which is not followed");
+  EXPECT_EQ(hdf5_error(path), "file.h5: 'x' is a link to elsewhere, which is not followed");
 }
 
 TEST(Hdf5, InvalidValuesAreRefusedOrDropped) {
   const TemporaryFolder folder;
   const std::string path = folder.path("file.h5");
-  const double infinity = std::numeric_limits<double>::infinity();
   {
     ForeignFile file(path);
     file.dataset<double>("a", H5T_NATIVE_DOUBLE, {3}, {1, 2, 3});
@@ -192,7 +191,7 @@ TEST(Hdf5, InvalidValuesAreRefusedOrDropped) {
   }
   ReadOptions options;
   options.block_rows = 2;
-  EXPECT_EQ(error_of(path, options),
+  EXPECT_EQ(hdf5_error(path, options),
             "file.h5: row 2 (counted from 0): column 'b' is -inf, but must be finite");
   options.on_invalid = OnInvalid::drop;
   EXPECT_EQ(read_samples(path, options).dropped, 1u);
@@ -200,8 +199,8 @@ TEST(Hdf5, InvalidValuesAreRefusedOrDropped) {
 
 TEST(Hdf5, ForeignAndDamagedFiles) {
   const TemporaryFolder folder;
-  EXPECT_EQ(error_of(folder.file("file.h5", "")), "file.h5: is empty");
-  EXPECT_EQ(error_of(folder.file("file.h5", "a,b\n1,2\n")), "file.h5: is not an HDF5 file");
+  EXPECT_EQ(hdf5_error(folder.file("file.h5", "")), "file.h5: is empty");
+  EXPECT_EQ(hdf5_error(folder.file("file.h5", "a,b\n1,2\n")), "file.h5: is not an HDF5 file");
   Samples samples;
   samples.feature_names = {"x"};
   samples.x = test::constant(50'000, 1, 0.25);
@@ -209,11 +208,11 @@ TEST(Hdf5, ForeignAndDamagedFiles) {
   const std::string path = folder.path("file.h5");
   write_samples(path, samples);
   const std::string whole = read_file(path);
-  EXPECT_CONTAINS(error_of(folder.file("file.h5", whole.substr(0, whole.size() / 2))),
+  EXPECT_CONTAINS(hdf5_error(folder.file("file.h5", whole.substr(0, whole.size() / 2))),
                   "file.h5: is a damaged HDF5 file (HDF5: ");
   std::string flipped = whole;
   flipped[flipped.size() / 2] ^= 1;  // inside the values, which are most of the file
-  EXPECT_CONTAINS(error_of(folder.file("file.h5", flipped)),
+  EXPECT_CONTAINS(hdf5_error(folder.file("file.h5", flipped)),
                   "of column 'x' cannot be read (HDF5: ");
 }
 

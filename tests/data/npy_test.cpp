@@ -1,8 +1,8 @@
 
-#include <limits>
 
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/data/writer.hpp"
+#include "not_finite.hpp"
 #include "support.hpp"
 
 namespace neyman {
@@ -21,7 +21,7 @@ std::string npy(const std::string& dictionary, const std::string& bytes) {
   return file + dictionary + bytes;
 }
 
-std::string error_of(const std::string& bytes, const ReadOptions& options = {}) {
+std::string npy_error(const std::string& bytes, const ReadOptions& options = {}) {
   const TemporaryFolder folder;
   const std::string path = folder.file("file.npy", bytes);
   const std::string message = message_of<FileError>([&] { read_samples(path, options); });
@@ -83,22 +83,22 @@ TEST(Npy, RefusesWhatIsNoTableOfNumbers) {
 
 TEST(Npy, TruncatedAndForeignFiles) {
   const std::string whole = read_file(data_file("f8_c.npy"));
-  EXPECT_EQ(error_of(""), "file.npy: is empty");
-  EXPECT_EQ(error_of("a,b\n1,2\n3,4\n"), "file.npy: is not an NPY file");
-  EXPECT_EQ(error_of(whole.substr(0, 8)), "file.npy: is not an NPY file");
-  EXPECT_EQ(error_of(whole.substr(0, 50)), "file.npy: is truncated within its header");
-  EXPECT_EQ(error_of(whole.substr(0, whole.size() - 1)),
+  EXPECT_EQ(npy_error(""), "file.npy: is empty");
+  EXPECT_EQ(npy_error("a,b\n1,2\n3,4\n"), "file.npy: is not an NPY file");
+  EXPECT_EQ(npy_error(whole.substr(0, 8)), "file.npy: is not an NPY file");
+  EXPECT_EQ(npy_error(whole.substr(0, 50)), "file.npy: is truncated within its header");
+  EXPECT_EQ(npy_error(whole.substr(0, whole.size() - 1)),
             "file.npy: is truncated: it has 17 values, but its header says 6 × 3");
   std::string newer = whole;
   newer[6] = 4;
-  EXPECT_EQ(error_of(newer), "file.npy: is NPY version 4.0, but must be 1, 2 or 3");
+  EXPECT_EQ(npy_error(newer), "file.npy: is NPY version 4.0, but must be 1, 2 or 3");
   const std::string huge =
       "{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296), }\n";
-  EXPECT_CONTAINS(error_of(npy(huge, "12345678")), "is truncated: it has 1 values");
-  EXPECT_CONTAINS(error_of(npy("{'descr': '<f8'}", "")), "its header lacks descr");
-  EXPECT_CONTAINS(error_of(npy("{'descr': '<f8', 'shape': (1,), 'fortran_order': 1}", "")),
+  EXPECT_CONTAINS(npy_error(npy(huge, "12345678")), "is truncated: it has 1 values");
+  EXPECT_CONTAINS(npy_error(npy("{'descr': '<f8'}", "")), "its header lacks descr");
+  EXPECT_CONTAINS(npy_error(npy("{'descr': '<f8', 'shape': (1,), 'fortran_order': 1}", "")),
                   "fortran_order is neither True nor False");
-  EXPECT_CONTAINS(error_of(npy("no dictionary", "")), "its header lacks a '{'");
+  EXPECT_CONTAINS(npy_error(npy("no dictionary", "")), "its header lacks a '{'");
 }
 
 TEST(Npy, InvalidValuesAreRefusedOrDropped) {
@@ -109,9 +109,8 @@ TEST(Npy, InvalidValuesAreRefusedOrDropped) {
   const std::string path = folder.path("file.npy");
   write_samples(path, samples);
   std::string bytes = read_file(path);
-  const double nan = std::numeric_limits<double>::quiet_NaN();
   bytes.replace(bytes.size() - 24, 8, reinterpret_cast<const char*>(&nan), 8);  // row 1, x1
-  EXPECT_EQ(error_of(bytes),
+  EXPECT_EQ(npy_error(bytes),
             "file.npy: row 1 (counted from 0): column 'x1' is nan, but must be finite");
   ReadOptions options;
   options.on_invalid = OnInvalid::drop;

@@ -13,6 +13,7 @@
 namespace neyman {
 namespace {
 
+using test::edited;
 using test::message_of;
 using test::parse;
 
@@ -45,12 +46,6 @@ events = 300
 events = 1000
 which = ["normalisation", "reliability", "closure"]
 )";
-
-std::string edited(std::string text, const std::string& from, const std::string& to) {
-  const auto at = text.find(from);
-  if (at == std::string::npos) throw ArgumentError("edited: there is no \"" + from + "\"");
-  return text.replace(at, from.size(), to);
-}
 
 /// Mean of interest and width: "mu" and "sigma".
 std::string two_parameters(const std::string& of_sigma = "") {

@@ -46,12 +46,15 @@ events = 400
 events = 500
 )";
 
-/// The small study with one text in it replaced by another.
-inline std::string with(const std::string& from, const std::string& to) {
-  std::string text = small_study;
+/// A study's text with one part of it replaced by another.
+inline std::string edited(std::string text, const std::string& from, const std::string& to) {
   const auto at = text.find(from);
-  if (at == std::string::npos) throw ArgumentError("with: the small study has no \"" + from + "\"");
+  if (at == std::string::npos) throw ArgumentError("edited: there is no \"" + from + "\"");
   return text.replace(at, from.size(), to);
+}
+
+inline std::string with(const std::string& from, const std::string& to) {
+  return edited(small_study, from, to);
 }
 
 inline Study parse(const std::string& text, const std::string& folder = ".") {

@@ -17,6 +17,7 @@ namespace neyman {
 namespace {
 
 namespace fs = std::filesystem;
+using test::edited;
 using test::message_of;
 using test::TemporaryFolder;
 using Names = std::vector<std::string>;
@@ -87,12 +88,6 @@ critical_datasets = 5
 events = 500
 which = ["closure"]
 )";
-
-std::string edited(std::string text, const std::string& from, const std::string& to) {
-  const auto at = text.find(from);
-  if (at == std::string::npos) throw ArgumentError("edited: there is no \"" + from + "\"");
-  return text.replace(at, from.size(), to);
-}
 
 /// The same with a classifier that takes θ, calibrated in one of the ways.
 std::string with_classifier(const std::string& across) {

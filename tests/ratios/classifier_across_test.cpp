@@ -128,7 +128,7 @@ double uncalibrated_error(const ParameterizedClassifierRatio& ratio) {
 }
 
 /// One trained network for the tests that only look at it: 2·10^5 events.
-const ParameterizedClassifierRatio& trained() {
+const ParameterizedClassifierRatio& trained_classifier() {
   static const ParameterizedClassifierRatio ratio(simulator(), Design(space),
                                                   config(network(), Across::smooth, 200000));
   return ratio;
@@ -136,11 +136,11 @@ const ParameterizedClassifierRatio& trained() {
 
 TEST(ParameterizedClassifierRatio, FindsTheRatioOfTwoNormals) {
   // log r has a standard deviation of about 1 here; the error is that of training.
-  EXPECT_LT(calibrated_error(trained()), 0.08);
-  EXPECT_EQ(trained().simulated(), 200000U);
-  EXPECT_EQ(trained().features(), 2U);
-  EXPECT_EQ(trained().folds(), 2U);
-  EXPECT_EQ(trained().calibrations().size(), 2U);
+  EXPECT_LT(calibrated_error(trained_classifier()), 0.08);
+  EXPECT_EQ(trained_classifier().simulated(), 200000U);
+  EXPECT_EQ(trained_classifier().features(), 2U);
+  EXPECT_EQ(trained_classifier().folds(), 2U);
+  EXPECT_EQ(trained_classifier().calibrations().size(), 2U);
 }
 
 TEST(ParameterizedClassifierRatio, FindsItForEveryKindOfDenominator) {
@@ -239,7 +239,7 @@ TEST(ParameterizedClassifierRatio, GradientIsThatOfTheSum) {
       }
     }
   };
-  check(trained());
+  check(trained_classifier());
   for (const auto across : {Across::none, Across::interpolate}) {
     auto c = config(network(2), across, 10000);
     c.calibration_events = 3000;
@@ -254,11 +254,11 @@ TEST(ParameterizedClassifierRatio, GradientIsThatOfTheSum) {
 TEST(ParameterizedClassifierRatio, SumIsThatOfTheLogRatios) {
   const auto x = sample(*simulator(), std::vector<double>{0.6, -0.4}, 100, 5, "data");
   const std::vector<double> one{0.5, 0.5}, other{-0.5, 1.0};
-  const auto sum = trained().over(x);
+  const auto sum = trained_classifier().over(x);
   double expected = 0.0;
-  for (const double value : trained().log_ratios(x, one, other)) expected += value;
+  for (const double value : trained_classifier().log_ratios(x, one, other)) expected += value;
   EXPECT_NEAR((*sum)(one, {}) - (*sum)(other, {}), expected, 1e-8);
-  EXPECT_EQ((*trained().over(Matrix(0, 2)))(one, {}), 0.0);
+  EXPECT_EQ((*trained_classifier().over(Matrix(0, 2)))(one, {}), 0.0);
 }
 
 TEST(ParameterizedClassifierRatio, TellsTheUncertaintyFromSimulation) {
@@ -466,7 +466,7 @@ TEST(ParameterizedClassifierRatio, ReplicasOnDemandSpreadAsOtherSimulationsDo) {
 
 TEST(ParameterizedClassifierRatio, ReplicasOfASmoothCalibrationFollowTheGradientsCovariance) {
   const auto x = sample(*simulator(), std::vector<double>{0.6, -0.4}, 200, 5, "data");
-  const auto sum = trained().over(x);
+  const auto sum = trained_classifier().over(x);
   const Matrix points(3, 2, {0.2, -0.4, 0.6, -0.4, 1.0, -0.4});
   const auto replicas = sum->simulation_replicas(points, 400, 9);
   const double deviation =
@@ -535,12 +535,12 @@ TEST(ParameterizedClassifierRatio, SaysWhatDoesNotFit) {
   EXPECT_TRUE(contains(message([&] { ParameterizedClassifierRatio(events, {}, Design(space), c); }),
                        "θ of the numerator is of other parameters"));
   const std::vector<double> one{0.5, 0.5}, outside{9.0, 0.0};
-  EXPECT_TRUE(contains(message([&] { trained().log_ratios(Matrix(1, 3), one, one); }),
+  EXPECT_TRUE(contains(message([&] { trained_classifier().log_ratios(Matrix(1, 3), one, one); }),
                        "a row of x has 3 values, but must have 2"));
-  EXPECT_TRUE(
-      contains(message([&] { trained().log_ratios(Matrix(1, 2), one, outside); }), "alpha"));
+  EXPECT_TRUE(contains(
+      message([&] { trained_classifier().log_ratios(Matrix(1, 2), one, outside); }), "alpha"));
   EXPECT_TRUE(contains(message([&] {
-                         trained().over(Matrix(1, 2), std::vector<double>{1, 2});
+                         trained_classifier().over(Matrix(1, 2), std::vector<double>{1, 2});
                        }),
                        "event_weights"));
   auto demand = config(network(1), Across::on_demand, 2000);

@@ -54,7 +54,7 @@ SeparableRatio::Config quick(std::uint64_t seed = 1) {
 }
 
 /// Trained once for the tests that only look at it.
-const SeparableRatio& trained() {
+const SeparableRatio& trained_separable() {
   static const Design design(plane);
   static const SeparableRatio ratio(simulate_plane(design, 40000, 1), design, quick());
   return ratio;
@@ -93,7 +93,7 @@ TEST(SeparableRatio, LearnsFromFewThetaWithManyEventsEach) {
 TEST(SeparableRatio, ComesCloseToTheExactRatio) {
   const std::vector<double> theta0{0.5, -0.5}, theta1{-0.5, 1.0};
   const Matrix x = data_at(theta0, 2000, 3);
-  const auto learned = trained().log_ratios(x, theta0, theta1);
+  const auto learned = trained_separable().log_ratios(x, theta0, theta1);
   double squares = 0.0;
   for (std::size_t i = 0; i < x.rows(); ++i) {
     const double exact = exact_log_density(x.row(i), theta0) - exact_log_density(x.row(i), theta1);
@@ -107,16 +107,16 @@ TEST(SeparableRatio, SumsAreThoseOfTheEvents) {
   const Matrix x = data_at({0.3, 0.7}, 333, 4);
   std::vector<double> weights(333);
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.5 + static_cast<double>(i % 3);
-  const auto sum = trained().over(x, weights);
+  const auto sum = trained_separable().over(x, weights);
   const std::vector<double> theta0{0.5, -0.5}, theta1{1.9, 2.0};
-  const auto ratios = trained().log_ratios(x, theta0, theta1);
+  const auto ratios = trained_separable().log_ratios(x, theta0, theta1);
   double expected = 0.0;
   for (std::size_t i = 0; i < x.rows(); ++i) expected += weights[i] * ratios[i];
   EXPECT_NEAR((*sum)(theta0, {}) - (*sum)(theta1, {}), expected, 1e-4 * std::abs(expected));
 }
 
 TEST(SeparableRatio, GradientAgreesWithDifferences) {
-  const auto sum = trained().over(data_at({0.3, 0.7}, 200, 5));
+  const auto sum = trained_separable().over(data_at({0.3, 0.7}, 200, 5));
   const std::vector<double> point{0.2, -1.1};
   std::vector<double> gradient(2);
   (*sum)(point, gradient);
@@ -137,7 +137,8 @@ TEST(SeparableRatio, IsNormalisedAtEveryPoint) {
   for (const auto& theta0 :
        {std::vector{0.8, 0.0}, std::vector{0.0, -1.0}, std::vector{-0.5, 1.0}}) {
     double mean = 0.0;
-    for (const double value : trained().log_ratios(x, theta0, theta1)) mean += std::exp(value);
+    for (const double value : trained_separable().log_ratios(x, theta0, theta1))
+      mean += std::exp(value);
     EXPECT_NEAR(mean / 40000.0, 1.0, 0.07);
   }
 }
@@ -184,14 +185,15 @@ TEST(SeparableRatio, SameBitsOnAnyNumberOfThreads) {
 
 TEST(SeparableRatio, SavesAndLoads) {
   Archive archive;
-  trained().save(archive);
+  trained_separable().save(archive);
   const SeparableRatio loaded(archive, plane);
   const Matrix x = data_at({0.0, 0.0}, 50, 10);
   const std::vector<double> theta0{0.5, 0.5}, theta1{-0.5, -0.5};
-  EXPECT_EQ(loaded.log_ratios(x, theta0, theta1), trained().log_ratios(x, theta0, theta1));
+  EXPECT_EQ(loaded.log_ratios(x, theta0, theta1),
+            trained_separable().log_ratios(x, theta0, theta1));
   EXPECT_EQ(loaded.over(x)->simulation_gradient_covariance(theta0),
-            trained().over(x)->simulation_gradient_covariance(theta0));
-  EXPECT_TRUE(trained().converged());
+            trained_separable().over(x)->simulation_gradient_covariance(theta0));
+  EXPECT_TRUE(trained_separable().converged());
   EXPECT_TRUE(loaded.converged());
   Archive doubtful = archive;
   doubtful.child("fold1").set("converged", false);
@@ -291,10 +293,12 @@ TEST(SeparableRatio, RefusesWhatItCannotLearnFrom) {
   negative.weights.assign(100, 1.0);
   negative.weights[7] = -1.0;
   EXPECT_THROW(SeparableRatio(negative, design, quick()), ArgumentError);
-  EXPECT_THROW(trained().log_ratios(Matrix(1, 2), std::vector{0.0, 0.0}, std::vector{1.0, 0.0}),
-               ArgumentError);
-  EXPECT_THROW(trained().log_ratios(Matrix(1, 3), std::vector{9.0, 0.0}, std::vector{1.0, 0.0}),
-               ArgumentError);
+  EXPECT_THROW(
+      trained_separable().log_ratios(Matrix(1, 2), std::vector{0.0, 0.0}, std::vector{1.0, 0.0}),
+      ArgumentError);
+  EXPECT_THROW(
+      trained_separable().log_ratios(Matrix(1, 3), std::vector{9.0, 0.0}, std::vector{1.0, 0.0}),
+      ArgumentError);
 }
 
 }  // namespace

@@ -3,16 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/random.hpp"
+#include "not_finite.hpp"
 
 namespace neyman::reports {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 Figure with(Series series, Panel panel = {}) {
   panel.series.push_back(std::move(series));

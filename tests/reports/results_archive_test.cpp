@@ -9,13 +9,11 @@
 #include "neyman/data/archive_file.hpp"
 #include "neyman/reports/results_json.hpp"
 #include "neyman/reports/study_report.hpp"
+#include "not_finite.hpp"
 #include "reports/example_results.hpp"
 
 namespace neyman {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Through a tree and a file.
 Results stored(const Results& results) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "not_finite.hpp"
 #include "reports/example_results.hpp"
 #include "reports/golden.hpp"
 
@@ -13,8 +14,6 @@ namespace neyman::reports {
 namespace {
 
 using Json = nlohmann::json;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Json parsed(const Results& results) { return Json::parse(results_json(results).text); }
 

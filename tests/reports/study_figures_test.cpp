@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "not_finite.hpp"
 #include "reports/example_results.hpp"
 
 namespace neyman::reports {
@@ -210,7 +211,6 @@ TEST(StudyFigures, RatioFramesFollowTheExactCurve) {
 
 TEST(StudyFigures, ValuesThatAreNotFiniteDoNotThrow) {
   auto results = example::results();
-  const double nan = std::numeric_limits<double>::quiet_NaN();
   results.log_ratios[0] = nan;
   results.test->null_statistics.assign(10, nan);
   results.ensemble->bias = {nan};
@@ -400,7 +400,6 @@ TEST(ParameterisedFigures, DiagnosticsOfEveryStyle) {
 
 TEST(ParameterisedFigures, DiagnosticsWithBadOrManyPoints) {
   auto results = example::two_parameters();
-  const double nan = std::numeric_limits<double>::quiet_NaN();
   Diagnostic odd = example::diagnostic("closure", "A second one of that name.", 1.0, 0.5);
   using Style = Diagnostic::Series::Style;
   std::vector<double> many(20000);

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "neyman/core/version.hpp"
+#include "not_finite.hpp"
 #include "reports/example_results.hpp"
 #include "reports/xml_check.hpp"
 
@@ -172,7 +171,6 @@ TEST(StudyReport, AtABound) {
 
 TEST(StudyReport, ResultsThatAreNotFiniteAreStillReported) {
   auto results = example::results();
-  const double nan = std::numeric_limits<double>::quiet_NaN();
   results.fit.fit.point = {nan};
   results.fit.fit.covariance(0, 0) = nan;
   results.fit.intervals[0][0].low = nan;

@@ -6,12 +6,10 @@
 #include <limits>
 
 #include "neyman/core/error.hpp"
+#include "not_finite.hpp"
 
 namespace neyman::reports {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 TEST(FormatMeasurement, RoundsToTwoDigitsOfTheError) {
   EXPECT_EQ(format_measurement(0.04588, 0.0067), "0.0459 ± 0.0067");

@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const ParameterSpace space({{"alpha", -3, 3, 1.0}, {"gamma", 0, 1, {}}});
-const std::vector<double> point{2.0, 0.5};
+const ParameterSpace command_space({{"alpha", -3, 3, 1.0}, {"gamma", 0, 1, {}}});
+const std::vector<double> command_point{2.0, 0.5};
 
 /// A folder of its own (with a space in its name) and a file that counts the program's calls.
 class CommandTest : public testing::Test {
@@ -55,7 +55,7 @@ class CommandTest : public testing::Test {
     out.trial = 0;
     return out;
   }
-  Command make(const std::string& mode) const { return Command(config(mode), space); }
+  Command make(const std::string& mode) const { return Command(config(mode), command_space); }
 
   /// What happened in calls so far: "seed process" each.
   std::vector<std::string> calls() const {
@@ -67,14 +67,15 @@ class CommandTest : public testing::Test {
 
   std::string failure_of(const std::string& mode) const {
     try {
-      sample(make(mode), point, 10, 1, "test");
+      sample(make(mode), command_point, 10, 1, "test");
     } catch (const SimulatorError& error) {
       return error.what();
     }
     return "";
   }
 
-  std::string problem_of(const std::string& toml, const ParameterSpace& parameters = space) const {
+  std::string problem_of(const std::string& toml,
+                         const ParameterSpace& parameters = command_space) const {
     auto settings = parse_settings("kind = \"command\"\n" + toml, "study.toml");
     EXPECT_EQ(make_distribution(settings, parameters, folder.string()), nullptr) << toml;
     return settings.problems().empty() ? "" : to_string(settings.problems().front());
@@ -91,7 +92,7 @@ TEST_F(CommandTest, DrawsWhatTheProgramWrites) {
   // One run draws what the same program in the plugin draws from its seed.
   Matrix x(50, 2), y(50, 2);
   RandomStream random(1, "test"), same(1, "test");
-  command.sample(point, random, x);
+  command.sample(command_point, random, x);
   const auto seed = same.bits() & 0x7fffffff;
   ASSERT_EQ(calls().size(), 1u);
   EXPECT_EQ(calls()[0].substr(0, calls()[0].find(' ')), std::to_string(seed));
@@ -99,22 +100,22 @@ TEST_F(CommandTest, DrawsWhatTheProgramWrites) {
 }
 
 TEST_F(CommandTest, ReadsEveryFormAndHeader) {
-  const auto x = sample(make("csv"), point, 30, 1, "test");
+  const auto x = sample(make("csv"), command_point, 30, 1, "test");
   for (const auto* mode : {"noheader", "columns"})
-    EXPECT_EQ(sample(make(mode), point, 30, 1, "test"), x) << mode;
+    EXPECT_EQ(sample(make(mode), command_point, 30, 1, "test"), x) << mode;
   auto npy = config("npy");
   npy.format = FileFormat::npy;
-  EXPECT_EQ(sample(Command(npy, space), point, 30, 1, "test"), x);
+  EXPECT_EQ(sample(Command(npy, command_space), command_point, 30, 1, "test"), x);
   auto prints = config("print");
   prints.command.back() = "-";
-  EXPECT_EQ(sample(Command(prints, space), point, 30, 1, "test"), x);
+  EXPECT_EQ(sample(Command(prints, command_space), command_point, 30, 1, "test"), x);
 }
 
 TEST_F(CommandTest, ATrialRunTellsTheColumns) {
   auto settings = config("csv");
   settings.columns.clear();
   settings.trial = 5;
-  const Command command(settings, space);
+  const Command command(settings, command_space);
   EXPECT_EQ(command.feature_names(), (std::vector<std::string>{"mass", "time"}));
   EXPECT_EQ(calls().size(), 1u);
   EXPECT_EQ(command.take_tally().runs, 0u);
@@ -125,8 +126,9 @@ TEST_F(CommandTest, IsTheSameForAnyNumberOfThreadsAndJobs) {
   auto many = config("csv");
   many.jobs = 7;
   set_threads(1);
-  const auto x = simulate(command, space, Design(space), 5000, 3, "training");
-  const auto y = simulate(Command(many, space), space, Design(space), 5000, 3, "training");
+  const auto x = simulate(command, command_space, Design(command_space), 5000, 3, "training");
+  const auto y = simulate(Command(many, command_space), command_space, Design(command_space), 5000,
+                          3, "training");
   set_threads(0);
   ASSERT_EQ(x.size(), 5000u);
   EXPECT_EQ(x, y);
@@ -148,7 +150,7 @@ TEST_F(CommandTest, FailuresSayWhatWhereAndHow) {
   auto other = config("csv");
   other.columns = {"mass", "energy"};
   try {
-    sample(Command(other, space), point, 10, 1, "test");
+    sample(Command(other, command_space), command_point, 10, 1, "test");
     FAIL();
   } catch (const SimulatorError& error) {
     EXPECT_CONTAINS(std::string(error.what()), "energy");
@@ -171,14 +173,14 @@ TEST_F(CommandTest, ATimeLimitKillsTheWholeGroup) {
 TEST_F(CommandTest, AStopKillsAtOnce) {
   auto settings = config("hang");
   settings.timeout = 1000;
-  const Command command(settings, space);
+  const Command command(settings, command_space);
   std::thread stopper([&] {
     for (int i = 0; i < 500 && calls().empty(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     request_stop();
   });
   const double start = seconds_now();
-  EXPECT_THROW(sample(command, point, 10, 1, "test"), Interrupted);
+  EXPECT_THROW(sample(command, command_point, 10, 1, "test"), Interrupted);
   EXPECT_LT(seconds_now() - start, 8.0);
   stopper.join();
   clear_stop();
@@ -188,18 +190,18 @@ TEST_F(CommandTest, RetriesWithOtherSeedsAndCounts) {
   auto settings = config("often");
   settings.retries = 6;
   settings.events_per_run = 10;
-  const Command command(settings, space);
-  const auto x = simulate(command, space, Design(space), 600, 5, "training");
+  const Command command(settings, command_space);
+  const auto x = simulate(command, command_space, Design(command_space), 600, 5, "training");
   EXPECT_EQ(x.size(), 600u);
   const auto tally = command.take_tally();
   EXPECT_EQ(tally.runs, 60u);
   EXPECT_EQ(tally.failed.size(), 0u);
   EXPECT_GT(tally.crashed, 0u);
   EXPECT_EQ(calls().size(), 60 + tally.failures());
-  ASSERT_EQ(tally.warnings(space).size(), 1u);
-  EXPECT_CONTAINS(tally.warnings(space)[0], "the simulator failed in " +
-                                                std::to_string(tally.failures()) + " of " +
-                                                std::to_string(60 + tally.failures()) + " runs");
+  ASSERT_EQ(tally.warnings(command_space).size(), 1u);
+  EXPECT_CONTAINS(tally.warnings(command_space)[0],
+                  "the simulator failed in " + std::to_string(tally.failures()) + " of " +
+                      std::to_string(60 + tally.failures()) + " runs");
   ASSERT_FALSE(tally.log.empty());
   EXPECT_CONTAINS(tally.log[0], "the table of seed");
   EXPECT_EQ(command.take_tally().failures(), 0u);
@@ -211,20 +213,21 @@ TEST_F(CommandTest, RunsThatFailForGoodAreLeftOutWhereTolerated) {
   settings.events_per_run = 10;
   settings.retries = 1;
   settings.tolerate = 0.4;
-  const Command command(settings, space);
-  const auto x = simulate(command, space, Design(space), 600, 5, "training");
+  const Command command(settings, command_space);
+  const auto x = simulate(command, command_space, Design(command_space), 600, 5, "training");
   const auto tally = command.take_tally();
   ASSERT_GT(tally.failed.size(), 2u);
   EXPECT_EQ(x.size(), 600 - 10 * tally.failed.size());
   EXPECT_EQ(tally.crashed, 2 * tally.failed.size());
   for (const auto& failed : tally.failed) EXPECT_GT(failed[0], 2.0);
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_LE(x.theta(i, 0), 2.0);
-  ASSERT_EQ(tally.warnings(space).size(), 2u);
-  EXPECT_CONTAINS(tally.warnings(space)[1],
+  ASSERT_EQ(tally.warnings(command_space).size(), 2u);
+  EXPECT_CONTAINS(tally.warnings(command_space)[1],
                   "failed with every seed and are left out, at (alpha = 2");
   settings.tolerate = 0.01;
   try {
-    simulate(Command(settings, space), space, Design(space), 600, 5, "training");
+    simulate(Command(settings, command_space), command_space, Design(command_space), 600, 5,
+             "training");
     FAIL();
   } catch (const SimulatorError& error) {
     EXPECT_CONTAINS(std::string(error.what()), "raise simulator.tolerate");
@@ -238,16 +241,16 @@ TEST_F(CommandTest, ACacheSavesRunsAndTheirFailures) {
   settings.events_per_run = 10;
   const auto run = [&](const Command& command) {
     command.set_cache_folder((folder / "cache").string());
-    return simulate(command, space, Design(space), 600, 5, "training");
+    return simulate(command, command_space, Design(command_space), 600, 5, "training");
   };
-  const Command first(settings, space), second(settings, space);
+  const Command first(settings, command_space), second(settings, command_space);
   const auto x = run(first);
   const auto made = calls().size();
   EXPECT_EQ(run(second), x);
   EXPECT_EQ(calls().size(), made);
   const auto before = first.take_tally(), after = second.take_tally();
   EXPECT_EQ(after.cached, 60u);
-  EXPECT_EQ(after.warnings(space), before.warnings(space));
+  EXPECT_EQ(after.warnings(command_space), before.warnings(command_space));
   EXPECT_EQ(after.log, before.log);
   // Nothing but results is left.
   std::vector<fs::path> files;
@@ -264,14 +267,14 @@ TEST_F(CommandTest, ACacheSavesRunsAndTheirFailures) {
     file.put('?');
   }
   fs::copy_file(files[3], files[2], fs::copy_options::overwrite_existing);
-  const Command third(settings, space);
+  const Command third(settings, command_space);
   EXPECT_EQ(run(third), x);
   const auto repaired = third.take_tally();
   EXPECT_EQ(repaired.damaged, 3u);
   EXPECT_EQ(repaired.cached, 57u);
   // A program that has changed is another.
   std::ofstream(folder / "simulate", std::ios::app) << "\n";
-  const Command changed(settings, space);
+  const Command changed(settings, command_space);
   EXPECT_EQ(run(changed), x);
   EXPECT_EQ(changed.take_tally().cached, 0u);
 }
@@ -279,13 +282,13 @@ TEST_F(CommandTest, ACacheSavesRunsAndTheirFailures) {
 TEST_F(CommandTest, ACacheThatCannotBeWrittenLosesNothing) {
   std::ofstream(folder / "cache") << "a file, not a folder";
   const auto command = make("csv");
-  const auto x = sample(command, point, 10, 1, "test");
+  const auto x = sample(command, command_point, 10, 1, "test");
   command.set_cache_folder((folder / "cache").string());
-  EXPECT_EQ(sample(command, point, 10, 1, "test"), x);
+  EXPECT_EQ(sample(command, command_point, 10, 1, "test"), x);
   const auto tally = command.take_tally();
   EXPECT_EQ(tally.cached, 0u);
-  ASSERT_EQ(tally.warnings(space).size(), 1u);
-  EXPECT_CONTAINS(tally.warnings(space)[0], "could not be kept for the next time: ");
+  ASSERT_EQ(tally.warnings(command_space).size(), 1u);
+  EXPECT_CONTAINS(tally.warnings(command_space)[0], "could not be kept for the next time: ");
 }
 
 TEST_F(CommandTest, StudiesAreCheckedByOneTrialRun) {
@@ -297,7 +300,7 @@ timeout = 5
 retries = 1
 tolerate = 0.2)",
                                  "study.toml");
-  const auto made = make_distribution(settings, space, folder.string());
+  const auto made = make_distribution(settings, command_space, folder.string());
   settings.refuse_unread();
   settings.throw_if_problems();
   EXPECT_EQ(calls().size(), 1u);
@@ -343,13 +346,13 @@ TEST_F(CommandTest, BracesAndParametersInOneWord) {
   auto settings = config("csv");
   settings.command = {"./simulate", "csv", "{alpha}", "{gamma}", "{n}", "{seed}", "{output}"};
   settings.command[2] = "{alpha}0";  // "20" for α = 2: text is replaced, not parsed
-  const auto x = sample(Command(settings, space), point, 400, 1, "test");
+  const auto x = sample(Command(settings, command_space), command_point, 400, 1, "test");
   double mean = 0.0;
   for (std::size_t i = 0; i < 400; ++i) mean += x(i, 0) / 400;
   EXPECT_NEAR(mean, 20.0, 0.5);
   EXPECT_EQ(make("csv").depends_on(1), true);
   settings.command[3] = "0";
-  EXPECT_EQ(Command(settings, space).depends_on(1), false);
+  EXPECT_EQ(Command(settings, command_space).depends_on(1), false);
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ namespace {
 using reference::contains;
 using reference::error_of;
 
-const ParameterSpace space({{"alpha", -3, 3, 1.0}, {"beta", 0, 10, {}}});
-const ParameterSpace unit({{"a", 0, 1, {}}, {"b", 0, 1, {}}});
+const ParameterSpace design_space({{"alpha", -3, 3, 1.0}, {"beta", 0, 10, {}}});
+const ParameterSpace unit_space({{"a", 0, 1, {}}, {"b", 0, 1, {}}});
 
 Design make(const ParameterSpace& parameters, Design::Kind kind) {
   Design::Config config;
@@ -48,7 +48,7 @@ double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
 
 TEST(Design, EveryKindDrawsInsideTheRangesRepeatablyOnAnyThreads) {
   for (const auto kind : all_kinds) {
-    const auto design = make(space, kind);
+    const auto design = make(design_space, kind);
     set_threads(1);
     const auto one = design.draw(70001, 5, "train");
     set_threads(2);
@@ -56,7 +56,7 @@ TEST(Design, EveryKindDrawsInsideTheRangesRepeatablyOnAnyThreads) {
     set_threads(0);
     EXPECT_EQ(one.rows(), 70001U);
     for (std::size_t i = 0; i < one.rows(); ++i)
-      ASSERT_NO_THROW(space.check_inside("test", one.row(i))) << design.kind();
+      ASSERT_NO_THROW(design_space.check_inside("test", one.row(i))) << design.kind();
     if (design.single()) continue;
     EXPECT_NE(one, design.draw(70001, 6, "train")) << design.kind();
     EXPECT_NE(one, design.draw(70001, 5, "other")) << design.kind();
@@ -69,11 +69,11 @@ TEST(Design, UniformKindsAreUniform) {
   // the distribution than random draws, so their distance is bounded as well.
   for (const auto kind :
        {Design::Kind::uniform, Design::Kind::sobol, Design::Kind::latin_hypercube}) {
-    const auto theta = make(space, kind).draw(4096, 3, "train");
+    const auto theta = make(design_space, kind).draw(4096, 3, "train");
     for (std::size_t p = 0; p < 2; ++p) {
       auto values = theta.column(p);
       const auto cdf = [&](double v) {
-        return (v - space[p].low) / (space[p].high - space[p].low);
+        return (v - design_space[p].low) / (design_space[p].high - design_space[p].low);
       };
       EXPECT_GT(reference::ks_p_value(values, cdf), reference::false_alarm);
       if (kind == Design::Kind::uniform) continue;
@@ -88,7 +88,7 @@ TEST(Design, UniformKindsAreUniform) {
 TEST(Design, SobolFillsSquaresEvenlyAcrossBlocks) {
   // A digital shift keeps the net: 2^16 points, 2^4 in each of the elementary boxes of the first
   // two dimensions; the blocks of the parallel loop must join without a gap.
-  const auto theta = make(unit, Design::Kind::sobol).draw(1 << 16, 8, "train");
+  const auto theta = make(unit_space, Design::Kind::sobol).draw(1 << 16, 8, "train");
   for (int split = 0; split <= 12; split += 4) {
     std::map<std::pair<int, int>, int> count;
     for (std::size_t i = 0; i < theta.rows(); ++i)
@@ -125,7 +125,7 @@ TEST(Design, NormalIsTruncatedNormal) {
 }
 
 TEST(Design, GridHasBothEndsAndEveryRowEquallyOften) {
-  const auto design = make(space, Design::Kind::grid);
+  const auto design = make(design_space, Design::Kind::grid);
   ASSERT_EQ(design.rows().rows(), 12U);
   EXPECT_EQ(design.rows().column(0),
             (std::vector<double>{-3, -3, -3, -1, -1, -1, 1, 1, 1, 3, 3, 3}));
@@ -144,16 +144,16 @@ TEST(Design, GridHasBothEndsAndEveryRowEquallyOften) {
   std::set<std::pair<double, double>> first;
   for (std::size_t i = 0; i < 12; ++i) first.insert({theta(i, 0), theta(i, 1)});
   EXPECT_LT(first.size(), 12U);
-  const Design one(space, {.kind = Design::Kind::grid, .points = {1, 1}});
+  const Design one(design_space, {.kind = Design::Kind::grid, .points = {1, 1}});
   EXPECT_TRUE(one.single());
   EXPECT_EQ(one.draw(2, 1, ""), Matrix(2, 2, {0, 5, 0, 5}));
 }
 
 TEST(Design, NodesOfFiniteSets) {
-  const auto grid = make(space, Design::Kind::grid);
+  const auto grid = make(design_space, Design::Kind::grid);
   EXPECT_EQ(grid.nodes(12, 1, 0), grid.rows());
   EXPECT_EQ(grid.nodes(1000, 1, 0), grid.rows());
-  EXPECT_EQ(make(space, Design::Kind::fixed).nodes(10, 1, 0).rows(), 1U);
+  EXPECT_EQ(make(design_space, Design::Kind::fixed).nodes(10, 1, 0).rows(), 1U);
   Matrix rows(100, 1);
   for (std::size_t i = 0; i < 100; ++i) rows(i, 0) = static_cast<double>(i) / 100.0;
   const Design table(ParameterSpace({{"a", 0, 1, {}}}),
@@ -216,7 +216,7 @@ TEST(Design, NodesIntegrateSmoothFunctionsWithLittleNoise) {
            (normal_cdf((1.0 - mean) / sigma) - normal_cdf(-mean / sigma));
   };
   const double truth = gauss(0.3, 0.3) * gauss(0.6, 0.2);
-  const Design uniform(unit);
+  const Design uniform(unit_space);
   for (const std::size_t count : {144UL, 128UL, 150UL, 1024UL}) {
     const auto q = quadrature(uniform, count, truth, f);
     EXPECT_LT(10.0 * q.nodes, q.random) << count;
@@ -226,7 +226,7 @@ TEST(Design, NodesIntegrateSmoothFunctionsWithLittleNoise) {
   EXPECT_LT(50.0 * quadrature(uniform, 144, truth, f).nodes,
             quadrature(uniform, 144, truth, f).random);
   // The same seen from a normal design: ∫ f N(0.4, 0.25) in each, truncated.
-  const Design normal(unit,
+  const Design normal(unit_space,
                       {.kind = Design::Kind::normal, .mean = {0.4, 0.5}, .sigma = {0.25, 0.25}});
   const auto product = [&](double mean, double sigma, double m, double s) {
     const double v = 1.0 / (1.0 / (sigma * sigma) + 1.0 / (s * s));
@@ -262,7 +262,7 @@ TEST(Design, NodesInFiveDimensionsBeatRandom) {
 }
 
 TEST(Design, NodesDifferFromBlockToBlock) {
-  const Design design(unit);
+  const Design design(unit_space);
   EXPECT_EQ(design.nodes(144, 3, 1), design.nodes(144, 3, 1));
   EXPECT_NE(design.nodes(144, 3, 1), design.nodes(144, 3, 2));
   EXPECT_NE(design.nodes(144, 3, 1), design.nodes(144, 4, 1));
@@ -271,22 +271,22 @@ TEST(Design, NodesDifferFromBlockToBlock) {
 
 TEST(Design, SavesAndLoads) {
   for (const auto kind : all_kinds) {
-    const auto design = make(space, kind);
+    const auto design = make(design_space, kind);
     Archive archive;
     design.save(archive);
-    const Design loaded(archive, space);
+    const Design loaded(archive, design_space);
     EXPECT_EQ(loaded.kind(), design.kind());
     EXPECT_EQ(loaded.draw(100, 1, "x"), design.draw(100, 1, "x"));
   }
   Archive archive;
-  make(space, Design::Kind::grid).save(archive);
+  make(design_space, Design::Kind::grid).save(archive);
   archive.set("kind", "girl");
-  EXPECT_TRUE(contains(error_of([&] { Design(archive, space); }), "'girl' is not a design"));
+  EXPECT_TRUE(contains(error_of([&] { Design(archive, design_space); }), "'girl' is not a design"));
 }
 
 Design read(const std::string& toml, std::string& problems, const std::string& folder = ".") {
   auto settings = parse_settings(toml, "study.toml");
-  auto design = Design::from(settings, "design", space, folder);
+  auto design = Design::from(settings, "design", design_space, folder);
   settings.refuse_unread();
   problems.clear();
   for (const auto& problem : settings.problems()) problems += to_string(problem) + "\n";
@@ -356,10 +356,11 @@ TEST(Design, NamesProblemsOfAStudy) {
 
 TEST(Design, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(contains(error_of([] { Design(ParameterSpace{}); }), "number of parameters"));
-  EXPECT_TRUE(contains(error_of([] { Design(space).nodes(0, 1, 1); }), "count"));
+  EXPECT_TRUE(contains(error_of([] { Design(design_space).nodes(0, 1, 1); }), "count"));
+  EXPECT_TRUE(contains(error_of([] { Design(design_space, {.kind = Design::Kind::table}); }),
+                       "number of rows"));
   EXPECT_TRUE(
-      contains(error_of([] { Design(space, {.kind = Design::Kind::table}); }), "number of rows"));
-  EXPECT_TRUE(contains(error_of([] { Design::fixed(space, {1.0}); }), "one for each parameter"));
+      contains(error_of([] { Design::fixed(design_space, {1.0}); }), "one for each parameter"));
 }
 
 TEST(Simulate, EventsFollowTheirOwnTheta) {
@@ -416,8 +417,9 @@ TEST(Simulate, NamesTheThetaWhereASimulatorIsNotDefined) {
   const auto message = error_of([&] { simulate(narrow, one, Design(one), 10, 1, "train"); });
   EXPECT_TRUE(contains(message, "sigma is -0.")) << message;
   EXPECT_TRUE(contains(message, "(at s = -0.")) << message;
-  EXPECT_TRUE(contains(error_of([&] { simulate(narrow, one, Design(space), 1, 1, "train"); }),
-                       "of other parameters"));
+  EXPECT_TRUE(
+      contains(error_of([&] { simulate(narrow, one, Design(design_space), 1, 1, "train"); }),
+               "of other parameters"));
 }
 
 /// Counts how many events each call is asked for.

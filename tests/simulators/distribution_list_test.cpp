@@ -20,8 +20,8 @@
 namespace neyman {
 namespace {
 
-const ParameterSpace space({{"alpha", -3, 3, 1.0}, {"gamma", 0, 1, {}}});
-const std::vector<double> point{0.7, 0.3};
+const ParameterSpace list_space({{"alpha", -3, 3, 1.0}, {"gamma", 0, 1, {}}});
+const std::vector<double> list_point{0.7, 0.3};
 
 struct Case {
   std::string toml;
@@ -44,49 +44,53 @@ std::map<std::string, Case> cases() {
       R"(kind = "normal"
 mean = "alpha"
 sigma = "1 + gamma")",
-      std::make_shared<Normal>(Expression("alpha", space), Expression("1 + gamma", space)), -12,
-      14};
+      std::make_shared<Normal>(Expression("alpha", list_space),
+                               Expression("1 + gamma", list_space)),
+      -12, 14};
   all["multivariate-normal"] = {
       R"(kind = "multivariate-normal"
 mean = ["alpha", 2]
 covariance = [[1, "gamma"], ["gamma", 2.5]])",
       std::make_shared<MultivariateNormal>(
-          std::vector<Expression>{{"alpha", space}, 2.0},
-          std::vector<std::vector<Expression>>{{1.0, {"gamma", space}}, {{"gamma", space}, 2.5}})};
+          std::vector<Expression>{{"alpha", list_space}, 2.0},
+          std::vector<std::vector<Expression>>{{1.0, {"gamma", list_space}},
+                                               {{"gamma", list_space}, 2.5}})};
   all["exponential"] = {R"(kind = "exponential"
 rate = "gamma + 1"
 location = -1)",
-                        std::make_shared<Exponential>(Expression("gamma + 1", space), -1.0), -1,
-                        25};
+                        std::make_shared<Exponential>(Expression("gamma + 1", list_space), -1.0),
+                        -1, 25};
   all["uniform"] = {R"(kind = "uniform"
 low = "alpha - 4"
 high = 2)",
-                    std::make_shared<Uniform>(Expression("alpha - 4", space), 2.0), -3.3, 2};
+                    std::make_shared<Uniform>(Expression("alpha - 4", list_space), 2.0), -3.3, 2};
   all["mixture"] = {
       R"(kind = "mixture"
 weights = ["1 - gamma"]
 components = [{kind = "normal", mean = "alpha", sigma = 0.5, name = "peak"},
               {kind = "uniform", low = -1, high = 3}])",
       std::make_shared<Mixture>(
-          std::vector<DistributionPtr>{std::make_shared<Normal>(Expression("alpha", space), 0.5),
-                                       std::make_shared<Uniform>(-1.0, 3.0)},
-          std::vector<Expression>{{"1 - gamma", space}}, std::vector<std::string>{"peak", "c1"}),
+          std::vector<DistributionPtr>{
+              std::make_shared<Normal>(Expression("alpha", list_space), 0.5),
+              std::make_shared<Uniform>(-1.0, 3.0)},
+          std::vector<Expression>{{"1 - gamma", list_space}},
+          std::vector<std::string>{"peak", "c1"}),
       -1, 3};
   // All but 3e-4 of it, below −1 where the uniform begins: see the tolerance of the test.
   all["join"] = {
       R"(kind = "join"
 parts = [{kind = "exponential", rate = 2}, {kind = "normal", mean = "alpha", sigma = 1}])",
-      std::make_shared<Join>(
-          std::vector<DistributionPtr>{std::make_shared<Exponential>(2.0),
-                                       std::make_shared<Normal>(Expression("alpha", space), 1.0)})};
+      std::make_shared<Join>(std::vector<DistributionPtr>{
+          std::make_shared<Exponential>(2.0),
+          std::make_shared<Normal>(Expression("alpha", list_space), 1.0)})};
   all["linear-transform"] = {
       R"(kind = "linear-transform"
 of = {kind = "normal", mean = "alpha", sigma = 1}
 matrix = [["-2 - gamma"]]
 offset = [5])",
       std::make_shared<LinearTransform>(
-          std::make_shared<Normal>(Expression("alpha", space), 1.0),
-          std::vector<std::vector<Expression>>{{{"-2 - gamma", space}}},
+          std::make_shared<Normal>(Expression("alpha", list_space), 1.0),
+          std::vector<std::vector<Expression>>{{{"-2 - gamma", list_space}}},
           std::vector<Expression>{5.0}),
       -20, 26};
   all["histogram"] = {
@@ -114,19 +118,21 @@ A = "alpha"
 B = 1.5
 g = 2
 k = "gamma")",
-      std::make_shared<GAndK>(Expression("alpha", space), 1.5, 2.0, Expression("gamma", space)),
+      std::make_shared<GAndK>(Expression("alpha", list_space), 1.5, 2.0,
+                              Expression("gamma", list_space)),
       -40, 150};
-  all["ricker"] = {R"(kind = "ricker"
+  all["ricker"] = {
+      R"(kind = "ricker"
 log_r = "3 + alpha"
 phi = 10
 sigma_e = "gamma"
 observations = 12
 burn_in = 5)",
-                   std::make_shared<Ricker>(Expression("3 + alpha", space), 10.0,
-                                            Expression("gamma", space), Ricker::Config{12, 5})};
+      std::make_shared<Ricker>(Expression("3 + alpha", list_space), 10.0,
+                               Expression("gamma", list_space), Ricker::Config{12, 5})};
   const std::string library = std::string(NEYMAN_TEST_PLUGINS) + "/GOOD.so";
   all["plugin"] = {"kind = \"plugin\"\nlibrary = \"" + library + "\"",
-                   std::make_shared<Plugin>(Plugin::Config{library}, space)};
+                   std::make_shared<Plugin>(Plugin::Config{library}, list_space)};
   Command::Config command;
   command.command = {"./simulate", "csv", "{alpha}", "{gamma}", "{n}", "{seed}", "{output}"};
   command.folder = NEYMAN_TEST_PLUGINS;
@@ -135,7 +141,7 @@ burn_in = 5)",
                         std::string(NEYMAN_TEST_PLUGINS) +
                         "/simulate\", \"csv\", \"{alpha}\", \"{gamma}\", \"{n}\", \"{seed}\", "
                         "\"{output}\"]",
-                    std::make_shared<Command>(command, space)};
+                    std::make_shared<Command>(command, list_space)};
   return all;
 }
 
@@ -146,7 +152,7 @@ class EveryDistribution : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(all.count(GetParam()) == 1) << "no conformance case for " << GetParam();
     the_case = all.at(GetParam());
     auto settings = parse_settings(the_case.toml, "case.toml");
-    distribution = make_distribution(settings, space, NEYMAN_TEST_DATA);
+    distribution = make_distribution(settings, list_space, NEYMAN_TEST_DATA);
     settings.refuse_unread();
     settings.throw_if_problems();
     ASSERT_NE(distribution, nullptr);
@@ -158,34 +164,34 @@ class EveryDistribution : public testing::TestWithParam<std::string> {
 TEST_P(EveryDistribution, IsWhatTheStudyNames) { EXPECT_EQ(distribution->kind(), GetParam()); }
 
 TEST_P(EveryDistribution, SamplesFiniteRowsOfItsDimension) {
-  const auto x = sample(*distribution, point, 5000, 1, "test");
+  const auto x = sample(*distribution, list_point, 5000, 1, "test");
   EXPECT_EQ(x.rows(), 5000u);
   EXPECT_EQ(x.cols(), distribution->dimension());
   for (const double value : x.values()) ASSERT_TRUE(std::isfinite(value));
-  EXPECT_EQ(sample(*distribution, point, 0, 1, "test").rows(), 0u);
-  EXPECT_EQ(sample(*distribution, point, 1, 1, "test").rows(), 1u);
+  EXPECT_EQ(sample(*distribution, list_point, 0, 1, "test").rows(), 0u);
+  EXPECT_EQ(sample(*distribution, list_point, 1, 1, "test").rows(), 1u);
 }
 
 TEST_P(EveryDistribution, SamplesDependOnSeedAndPurposeAlone) {
-  const auto x = sample(*distribution, point, 5000, 1, "test");
-  EXPECT_EQ(sample(*distribution, point, 5000, 1, "test"), x);
+  const auto x = sample(*distribution, list_point, 5000, 1, "test");
+  EXPECT_EQ(sample(*distribution, list_point, 5000, 1, "test"), x);
   Matrix again(5000, distribution->dimension());
-  sample_into(*distribution, point, 1, "test", again);
+  sample_into(*distribution, list_point, 1, "test", again);
   EXPECT_EQ(again, x);
-  EXPECT_NE(sample(*distribution, point, 5000, 2, "test"), x);
-  EXPECT_NE(sample(*distribution, point, 5000, 1, "other"), x);
+  EXPECT_NE(sample(*distribution, list_point, 5000, 2, "test"), x);
+  EXPECT_NE(sample(*distribution, list_point, 5000, 1, "other"), x);
 }
 
 TEST_P(EveryDistribution, IsTheSameOnAnyNumberOfThreads) {
   set_threads(1);
-  const auto x = sample(*distribution, point, 20000, 3, "test");
-  const auto p =
-      distribution->has_density() ? log_density(*distribution, point, x) : std::vector<double>{};
+  const auto x = sample(*distribution, list_point, 20000, 3, "test");
+  const auto p = distribution->has_density() ? log_density(*distribution, list_point, x)
+                                             : std::vector<double>{};
   for (const std::size_t count : {2u, 5u}) {
     set_threads(count);
-    EXPECT_EQ(sample(*distribution, point, 20000, 3, "test"), x);
+    EXPECT_EQ(sample(*distribution, list_point, 20000, 3, "test"), x);
     if (!p.empty()) {
-      EXPECT_EQ(log_density(*distribution, point, x), p);
+      EXPECT_EQ(log_density(*distribution, list_point, x), p);
     }
   }
   set_threads(0);
@@ -194,10 +200,10 @@ TEST_P(EveryDistribution, IsTheSameOnAnyNumberOfThreads) {
 TEST_P(EveryDistribution, SamplesAtTheSamePointInAllRowsAreSamplesAtThatPoint) {
   Matrix points(700, 2);
   for (std::size_t i = 0; i < points.rows(); ++i)
-    std::copy(point.begin(), point.end(), points.row(i).begin());
+    std::copy(list_point.begin(), list_point.end(), points.row(i).begin());
   Matrix together(700, distribution->dimension()), each = together;
   RandomStream one(9, "test"), other(9, "test");
-  distribution->sample(point, one, together);
+  distribution->sample(list_point, one, together);
   distribution->sample_each(points, other, each);
   for (std::size_t i = 0; i < together.values().size(); ++i)
     ASSERT_NEAR(together.values()[i], each.values()[i],
@@ -225,57 +231,58 @@ TEST_P(EveryDistribution, SamplesAtManyPointsFollowTheirOwn) {
 }
 
 TEST_P(EveryDistribution, GivesItsOwnSamplesADensity) {
-  const auto x = sample(*distribution, point, 5000, 4, "test");
+  const auto x = sample(*distribution, list_point, 5000, 4, "test");
   if (!distribution->has_density()) {
-    EXPECT_THROW(log_density(*distribution, point, x), ArgumentError);
+    EXPECT_THROW(log_density(*distribution, list_point, x), ArgumentError);
     return;
   }
-  for (const double value : log_density(*distribution, point, x)) ASSERT_TRUE(std::isfinite(value));
+  for (const double value : log_density(*distribution, list_point, x))
+    ASSERT_TRUE(std::isfinite(value));
 }
 
 TEST_P(EveryDistribution, DensityOfARowDoesNotDependOnTheOthers) {
   if (!distribution->has_density()) return;
-  const auto x = sample(*distribution, point, 50, 5, "test");
-  const auto all = log_density(*distribution, point, x);
+  const auto x = sample(*distribution, list_point, 50, 5, "test");
+  const auto all = log_density(*distribution, list_point, x);
   for (std::size_t i = 0; i < x.rows(); ++i)
-    EXPECT_EQ(log_density(*distribution, point, x.rows(i, i + 1)).front(), all[i]);
+    EXPECT_EQ(log_density(*distribution, list_point, x.rows(i, i + 1)).front(), all[i]);
 }
 
 TEST_P(EveryDistribution, DensityIntegratesToOne) {
   if (!distribution->has_density() || distribution->dimension() != 1) return;
   const auto& [toml, same, low, high] = the_case;
   // The mixture's normal reaches beyond −1 by Φ(−3.4) and 3 by Φ(−4.6), of 0.7.
-  const double missing = distribution->has_cdf()
-                             ? distribution->cdf(point, low) + 1.0 - distribution->cdf(point, high)
-                             : 0.0;
-  EXPECT_NEAR(reference::integral(*distribution, point, low, high) + missing, 1.0, 1e-6);
+  const double missing = distribution->has_cdf() ? distribution->cdf(list_point, low) + 1.0 -
+                                                       distribution->cdf(list_point, high)
+                                                 : 0.0;
+  EXPECT_NEAR(reference::integral(*distribution, list_point, low, high) + missing, 1.0, 1e-6);
   EXPECT_LT(missing, 1e-3);
 }
 
 // False alarm 1e-6 (Kolmogorov–Smirnov); a step function only makes the test milder.
 TEST_P(EveryDistribution, SamplesFollowTheCdfAndQuantileInvertsIt) {
   if (!distribution->has_cdf()) {
-    EXPECT_THROW(distribution->cdf(point, 0.0), ArgumentError);
-    EXPECT_THROW(distribution->quantile(point, 0.5), ArgumentError);
+    EXPECT_THROW(distribution->cdf(list_point, 0.0), ArgumentError);
+    EXPECT_THROW(distribution->quantile(list_point, 0.5), ArgumentError);
     return;
   }
-  const auto x = sample(*distribution, point, 5000, 6, "test");
-  EXPECT_GT(
-      reference::ks_p_value(x.column(0), [&](double v) { return distribution->cdf(point, v); }),
-      reference::false_alarm);
+  const auto x = sample(*distribution, list_point, 5000, 6, "test");
+  EXPECT_GT(reference::ks_p_value(x.column(0),
+                                  [&](double v) { return distribution->cdf(list_point, v); }),
+            reference::false_alarm);
   for (const double p : {0.01, 0.3, 0.5, 0.95})
-    EXPECT_NEAR(distribution->cdf(point, distribution->quantile(point, p)), p, 1e-9);
-  EXPECT_THROW(distribution->quantile(point, -0.1), ArgumentError);
+    EXPECT_NEAR(distribution->cdf(list_point, distribution->quantile(list_point, p)), p, 1e-9);
+  EXPECT_THROW(distribution->quantile(list_point, -0.1), ArgumentError);
 }
 
 TEST_P(EveryDistribution, IsTheSameFromTomlAndFromCpp) {
   const auto& same = *the_case.same;
   EXPECT_EQ(same.kind(), distribution->kind());
   EXPECT_EQ(same.has_density(), distribution->has_density());
-  const auto x = sample(*distribution, point, 3000, 7, "test");
-  EXPECT_EQ(sample(same, point, 3000, 7, "test"), x);
+  const auto x = sample(*distribution, list_point, 3000, 7, "test");
+  EXPECT_EQ(sample(same, list_point, 3000, 7, "test"), x);
   if (same.has_density()) {
-    EXPECT_EQ(log_density(same, point, x), log_density(*distribution, point, x));
+    EXPECT_EQ(log_density(same, list_point, x), log_density(*distribution, list_point, x));
   }
 }
 
@@ -297,7 +304,7 @@ INSTANTIATE_TEST_SUITE_P(List, EveryDistribution, testing::ValuesIn(kinds_that_s
 
 std::vector<std::string> problems_of(const std::string& toml) {
   auto settings = parse_settings(toml, "study.toml");
-  const auto made = make_distribution(settings, space, NEYMAN_TEST_DATA);
+  const auto made = make_distribution(settings, list_space, NEYMAN_TEST_DATA);
   std::vector<std::string> out;
   for (const auto& problem : settings.problems()) out.push_back(to_string(problem));
   EXPECT_EQ(made == nullptr, !out.empty());
@@ -376,7 +383,7 @@ TEST(MakeDistribution, ReadsBinnedFiles) {
                                    "\"example1_observed.csv\"\nbins = 20\nbinning = \"") +
                            binning + "\"",
                        "study.toml");
-    const auto made = make_distribution(settings, space, NEYMAN_TEST_DATA);
+    const auto made = make_distribution(settings, list_space, NEYMAN_TEST_DATA);
     settings.throw_if_problems();
     const auto& histogram = dynamic_cast<const Histogram&>(*made);
     double total = 0.0;

@@ -1,27 +1,27 @@
 #include "neyman/simulators/exponential.hpp"
 
 #include <boost/math/distributions/exponential.hpp>
-#include <limits>
 
+#include "not_finite.hpp"
 #include "simulators/reference.hpp"
 
 namespace neyman {
 namespace {
 
-const ParameterSpace space({{"rate", 0.1, 5, {}}});
-const std::vector<double> point{3.0};
-constexpr double infinity = std::numeric_limits<double>::infinity();
+const ParameterSpace rate_space({{"rate", 0.1, 5, {}}});
+const std::vector<double> rate_point{3.0};
 
 TEST(Exponential, MatchesBoost) {
-  const Exponential exponential({"rate", space});
+  const Exponential exponential({"rate", rate_space});
   const boost::math::exponential_distribution<double> exact(3.0);
   for (const double x : {0.0, 1e-12, 0.4, 3.0, 100.0}) {
-    EXPECT_NEAR(reference::log_density_at(exponential, point, {x}), std::log(3.0) - 3.0 * x, 1e-12);
-    EXPECT_NEAR(exponential.cdf(point, x), boost::math::cdf(exact, x), 1e-15);
+    EXPECT_NEAR(reference::log_density_at(exponential, rate_point, {x}), std::log(3.0) - 3.0 * x,
+                1e-12);
+    EXPECT_NEAR(exponential.cdf(rate_point, x), boost::math::cdf(exact, x), 1e-15);
   }
   for (const double p : {0.0, 1e-12, 0.5, 0.999})
-    EXPECT_NEAR(exponential.quantile(point, p), boost::math::quantile(exact, p), 1e-13);
-  EXPECT_NEAR(reference::integral(exponential, point, 0, 15), 1.0, 1e-10);
+    EXPECT_NEAR(exponential.quantile(rate_point, p), boost::math::quantile(exact, p), 1e-13);
+  EXPECT_NEAR(reference::integral(exponential, rate_point, 0, 15), 1.0, 1e-10);
 }
 
 TEST(Exponential, IsImpossibleBelowItsLocation) {
@@ -36,15 +36,16 @@ TEST(Exponential, IsImpossibleBelowItsLocation) {
 
 // False alarm 1e-6 (Kolmogorov–Smirnov).
 TEST(Exponential, SamplesFollowTheCdf) {
-  const Exponential exponential({"rate", space}, -1.0);
-  const auto x = sample(exponential, point, 50000, 2, "test");
-  EXPECT_GT(reference::ks_p_value(x.column(0), [&](double v) { return exponential.cdf(point, v); }),
-            reference::false_alarm);
+  const Exponential exponential({"rate", rate_space}, -1.0);
+  const auto x = sample(exponential, rate_point, 50000, 2, "test");
+  EXPECT_GT(
+      reference::ks_p_value(x.column(0), [&](double v) { return exponential.cdf(rate_point, v); }),
+      reference::false_alarm);
 }
 
 TEST(Exponential, RefusesARateThatIsNotPositive) {
   EXPECT_THROW(Exponential(-1.0), ArgumentError);
-  EXPECT_THROW(Exponential({"rate - 3", space}).cdf(point, 1.0), ArgumentError);
+  EXPECT_THROW(Exponential({"rate - 3", rate_space}).cdf(rate_point, 1.0), ArgumentError);
 }
 
 }  // namespace

@@ -12,25 +12,28 @@ namespace {
 using reference::contains;
 using reference::error_of;
 
-const ParameterSpace space({{"alpha", -3, 3, {}}, {"gamma", 0, 1, {}}});
+const ParameterSpace expression_space({{"alpha", -3, 3, {}}, {"gamma", 0, 1, {}}});
 
 TEST(Expression, EvaluatesFormulasOfTheParameters) {
   const std::vector<double> point{1.5, 0.25};
-  EXPECT_DOUBLE_EQ(Expression("0.5 - gamma/2", space)(point), 0.375);
-  EXPECT_DOUBLE_EQ(Expression("alpha^2*exp(-gamma)", space)(point), 2.25 * std::exp(-0.25));
-  EXPECT_DOUBLE_EQ(Expression("log(alpha) + ln(alpha)", space)(point), 2 * std::log(1.5));
-  EXPECT_DOUBLE_EQ(Expression("alpha > 1 ? max(alpha, 2) : _pi", space)(point), 2.0);
-  EXPECT_DOUBLE_EQ(Expression("alpha >= 1.5 && gamma != 1 && gamma == 0.25", space)(point), 1.0);
+  EXPECT_DOUBLE_EQ(Expression("0.5 - gamma/2", expression_space)(point), 0.375);
+  EXPECT_DOUBLE_EQ(Expression("alpha^2*exp(-gamma)", expression_space)(point),
+                   2.25 * std::exp(-0.25));
+  EXPECT_DOUBLE_EQ(Expression("log(alpha) + ln(alpha)", expression_space)(point),
+                   2 * std::log(1.5));
+  EXPECT_DOUBLE_EQ(Expression("alpha > 1 ? max(alpha, 2) : _pi", expression_space)(point), 2.0);
+  EXPECT_DOUBLE_EQ(
+      Expression("alpha >= 1.5 && gamma != 1 && gamma == 0.25", expression_space)(point), 1.0);
 }
 
 TEST(Expression, KnowsWhichParametersItUses) {
-  EXPECT_EQ(Expression("gamma*gamma", space).uses(), (std::vector<std::size_t>{1}));
-  EXPECT_EQ(Expression("gamma + alpha", space).uses(), (std::vector<std::size_t>{0, 1}));
-  EXPECT_FALSE(Expression("gamma", space).constant());
+  EXPECT_EQ(Expression("gamma*gamma", expression_space).uses(), (std::vector<std::size_t>{1}));
+  EXPECT_EQ(Expression("gamma + alpha", expression_space).uses(), (std::vector<std::size_t>{0, 1}));
+  EXPECT_FALSE(Expression("gamma", expression_space).constant());
 }
 
 TEST(Expression, FoldsConstants) {
-  const Expression formula("sqrt(16) - 1", space);
+  const Expression formula("sqrt(16) - 1", expression_space);
   EXPECT_TRUE(formula.constant());
   EXPECT_EQ(formula({}), 3.0);  // needs no point
   EXPECT_TRUE(formula.uses().empty());
@@ -39,21 +42,22 @@ TEST(Expression, FoldsConstants) {
 }
 
 TEST(Expression, NamesTheUnknownAndItsPlace) {
-  const auto message = error_of([] { Expression("0.5 - gama/2", space); });
+  const auto message = error_of([] { Expression("0.5 - gama/2", expression_space); });
   EXPECT_TRUE(contains(message, "Expression: formula is \"0.5 - gama/2\"")) << message;
   EXPECT_TRUE(contains(message, "position 7: 'gama' is not a parameter")) << message;
   EXPECT_TRUE(contains(message, "did you mean 'gamma'")) << message;
 }
 
 TEST(Expression, RefusesWhatIsNoFormula) {
-  EXPECT_TRUE(contains(error_of([] { Expression("1 + * 2", space); }), "position 5"));
-  EXPECT_TRUE(contains(error_of([] { Expression("(1 + 2", space); }), "position"));
-  EXPECT_THROW(Expression("", space), ArgumentError);
-  EXPECT_THROW(Expression("gamma alpha", space), ArgumentError);
-  EXPECT_THROW(Expression("\"text\"", space), ArgumentError);
-  EXPECT_TRUE(contains(error_of([] { Expression("gamma = 2", space); }), "position 7: '='"));
-  EXPECT_TRUE(contains(error_of([] { Expression("1, 2", space); }), "several values"));
-  EXPECT_TRUE(contains(error_of([] { Expression("1/0", space); }), "inf"));
+  EXPECT_TRUE(contains(error_of([] { Expression("1 + * 2", expression_space); }), "position 5"));
+  EXPECT_TRUE(contains(error_of([] { Expression("(1 + 2", expression_space); }), "position"));
+  EXPECT_THROW(Expression("", expression_space), ArgumentError);
+  EXPECT_THROW(Expression("gamma alpha", expression_space), ArgumentError);
+  EXPECT_THROW(Expression("\"text\"", expression_space), ArgumentError);
+  EXPECT_TRUE(
+      contains(error_of([] { Expression("gamma = 2", expression_space); }), "position 7: '='"));
+  EXPECT_TRUE(contains(error_of([] { Expression("1, 2", expression_space); }), "several values"));
+  EXPECT_TRUE(contains(error_of([] { Expression("1/0", expression_space); }), "inf"));
   EXPECT_THROW(Expression(std::numeric_limits<double>::quiet_NaN()), ArgumentError);
 }
 
@@ -63,18 +67,18 @@ TEST(Expression, RefusesNamesThatCannotStandInAFormula) {
 }
 
 TEST(Expression, RefusesValuesThatAreNotFinite) {
-  const Expression inverse("1/gamma", space);
+  const Expression inverse("1/gamma", expression_space);
   EXPECT_DOUBLE_EQ(inverse(std::vector<double>{0.0, 0.5}), 2.0);
   const auto message = error_of([&] { inverse(std::vector<double>{0.0, 0.0}); });
   EXPECT_EQ(message, "Expression: \"1/gamma\" at gamma = 0 is inf, but must be finite");
 }
 
 TEST(Expression, RefusesAPointOfAnotherSize) {
-  EXPECT_THROW(Expression("gamma", space)(std::vector<double>{1.0}), ArgumentError);
+  EXPECT_THROW(Expression("gamma", expression_space)(std::vector<double>{1.0}), ArgumentError);
 }
 
 TEST(Expression, IsSafeFromSeveralThreads) {
-  const Expression formula("alpha*alpha + gamma", space);
+  const Expression formula("alpha*alpha + gamma", expression_space);
   std::vector<double> out(20000);
   set_threads(4);
   parallel_blocks(out.size(), 100, [&](Block block) {

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const ParameterSpace space({{"alpha", -3, 3, {}}, {"gamma", 0, 1, {}}});
+const ParameterSpace files_space({{"alpha", -3, 3, {}}, {"gamma", 0, 1, {}}});
 
 class FilesTest : public testing::Test {
  protected:
@@ -32,7 +32,7 @@ class FilesTest : public testing::Test {
   }
   DistributionPtr make(const std::string& toml) {
     auto settings = parse_settings("kind = \"files\"\n" + toml, "study.toml");
-    auto made = make_distribution(settings, space, folder.string());
+    auto made = make_distribution(settings, files_space, folder.string());
     settings.refuse_unread();
     problems.clear();
     for (const auto& problem : settings.problems()) problems += to_string(problem) + "\n";
@@ -55,7 +55,7 @@ TEST_F(FilesTest, OneTableWithColumnsOfTheta) {
   EXPECT_EQ(made->depends_on(0), true);
   EXPECT_FALSE(can_simulate(*made));
   // All of them, whatever is asked for.
-  EXPECT_EQ(simulate(*made, space, Design(space), 10, 1, "training"), events);
+  EXPECT_EQ(simulate(*made, files_space, Design(files_space), 10, 1, "training"), events);
   RandomStream random(1, "test");
   Matrix x(2, 1);
   EXPECT_THROW(made->sample(std::vector<double>{0, 0}, random, x), SimulatorError);
@@ -94,7 +94,7 @@ weights = ["1 - gamma", "gamma"]
 components = [{ name = "b", kind = "files", file = "b.csv" },
               { name = "s", kind = "files", file = "s.csv" }])",
                                  "study.toml");
-  const auto made = make_distribution(settings, space, folder.string());
+  const auto made = make_distribution(settings, files_space, folder.string());
   settings.throw_if_problems();
   EXPECT_FALSE(can_simulate(*made));
   EXPECT_EQ(made->depends_on(0), false);
@@ -147,7 +147,7 @@ TEST(EmpiricalDesign, HasEachThetaOnceWhereAllAreAsOften) {
   Samples events;
   events.x = Matrix(6, 1);
   events.theta = Matrix(6, 2, {0, 0, 1, 0.5, 0, 0, -1, 1, 1, 0.5, -1, 1});
-  const auto design = empirical_design(events, space);
+  const auto design = empirical_design(events, files_space);
   ASSERT_EQ(design.rows().rows(), 3u);
   double alpha = 0.0;
   for (std::size_t i = 0; i < 3; ++i) alpha += design.rows()(i, 0);
@@ -159,7 +159,7 @@ TEST(EmpiricalDesign, IntegratesLikeTheWeightedEvents) {
   Samples events;
   const std::size_t n = 3000;
   events.x = Matrix(n, 1);
-  events.theta = Design(space).draw(n, 1, "test");
+  events.theta = Design(files_space).draw(n, 1, "test");
   RandomStream random(2, "test");
   double sum = 0.0, exact = 0.0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -167,7 +167,7 @@ TEST(EmpiricalDesign, IntegratesLikeTheWeightedEvents) {
     sum += events.weights.back();
     exact += events.weights.back() * std::exp(0.5 * events.theta(i, 0) + events.theta(i, 1));
   }
-  const auto design = empirical_design(events, space);
+  const auto design = empirical_design(events, files_space);
   double mean = 0.0;
   for (std::size_t block = 0; block < 50; ++block) {
     const auto nodes = design.nodes(96, 7, block);

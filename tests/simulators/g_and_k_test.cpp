@@ -9,9 +9,9 @@
 namespace neyman {
 namespace {
 
-const ParameterSpace space({{"g", -9, 9, {}}, {"k", -0.4, 2, {}}});
+const ParameterSpace shape_space({{"g", -9, 9, {}}, {"k", -0.4, 2, {}}});
 
-GAndK shaped() { return GAndK(3.0, 1.5, {"g", space}, {"k", space}); }
+GAndK shaped() { return GAndK(3.0, 1.5, {"g", shape_space}, {"k", shape_space}); }
 
 double quantile_at(double z, double g, double k) {
   return 3.0 + 1.5 * (1.0 + 0.8 * std::tanh(0.5 * g * z)) * std::pow(1.0 + z * z, k) * z;

@@ -1,15 +1,12 @@
 #include "neyman/simulators/histogram.hpp"
 
-#include <limits>
-
 #include "neyman/simulators/join.hpp"
 #include "neyman/simulators/normal.hpp"
+#include "not_finite.hpp"
 #include "simulators/reference.hpp"
 
 namespace neyman {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Σ density · volume over all bins of one axis.
 double total_probability(const Histogram& histogram) {

@@ -9,7 +9,7 @@
 namespace neyman {
 namespace {
 
-const ParameterSpace space({{"a", -5, 5, {}}});
+const ParameterSpace scale_space({{"a", -5, 5, {}}});
 const auto standard_pair = std::make_shared<Join>(std::vector<DistributionPtr>{
     std::make_shared<Normal>(0.0, 1.0), std::make_shared<Normal>(0.0, 1.0)});
 
@@ -25,7 +25,7 @@ TEST(LinearTransform, OfNormalsIsTheMultivariateNormal) {
 TEST(LinearTransform, DensityCarriesTheJacobian) {
   const auto decay = std::make_shared<Exponential>(2.0);
   for (const double a : {-3.0, 0.1, 4.0}) {
-    const LinearTransform scaled(decay, {{{"a", space}}}, {1.0});
+    const LinearTransform scaled(decay, {{{"a", scale_space}}}, {1.0});
     const std::vector<double> point{a};
     EXPECT_NEAR(reference::log_density_at(scaled, point, {a * 0.7 + 1.0}),
                 std::log(2.0) - 1.4 - std::log(std::abs(a)), 1e-12);
@@ -87,7 +87,7 @@ TEST(LinearTransform, WithoutAnInverseOnlySamples) {
   EXPECT_FALSE(sum.has_density());
   EXPECT_EQ(sample(sum, {}, 10, 1, "test").cols(), 1u);
 
-  const LinearTransform sometimes(standard_pair, {{{"a", space}, 0.0}, {0.0, 1.0}});
+  const LinearTransform sometimes(standard_pair, {{{"a", scale_space}, 0.0}, {0.0, 1.0}});
   EXPECT_TRUE(sometimes.has_density());
   EXPECT_EQ(reference::error_of([&] { log_density(sometimes, std::vector{0.0}, Matrix(1, 2)); }),
             "linear-transform: matrix is singular, but must be invertible to have a density");

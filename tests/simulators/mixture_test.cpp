@@ -1,18 +1,16 @@
 #include "neyman/simulators/mixture.hpp"
 
-#include <limits>
-
 #include "neyman/simulators/exponential.hpp"
 #include "neyman/simulators/normal.hpp"
 #include "neyman/simulators/ricker.hpp"
 #include "neyman/simulators/uniform.hpp"
+#include "not_finite.hpp"
 #include "simulators/reference.hpp"
 
 namespace neyman {
 namespace {
 
-const ParameterSpace space({{"gamma", 0, 1, {}}});
-constexpr double infinity = std::numeric_limits<double>::infinity();
+const ParameterSpace weight_space({{"gamma", 0, 1, {}}});
 
 template <class T, class... Args>
 DistributionPtr make(Args... args) {
@@ -21,8 +19,9 @@ DistributionPtr make(Args... args) {
 
 /// The paper's first example.
 Mixture three_normals() {
-  return Mixture({make<Normal>(-2.0, 0.25), make<Normal>(0.0, 2.0), make<Normal>(1.0, 0.5)},
-                 {{"(1-gamma)/2", space}, {"(1-gamma)/2", space}, {"gamma", space}});
+  return Mixture(
+      {make<Normal>(-2.0, 0.25), make<Normal>(0.0, 2.0), make<Normal>(1.0, 0.5)},
+      {{"(1-gamma)/2", weight_space}, {"(1-gamma)/2", weight_space}, {"gamma", weight_space}});
 }
 
 TEST(Mixture, IsTheWeightedSumOfItsComponents) {
@@ -50,7 +49,8 @@ TEST(Mixture, LogDensityIsFiniteWhereEveryDensityUnderflows) {
 
 TEST(Mixture, TheLastWeightMayBeImplied) {
   const auto full = three_normals();
-  const Mixture implied(full.components(), {{"(1-gamma)/2", space}, {"(1-gamma)/2", space}});
+  const Mixture implied(full.components(),
+                        {{"(1-gamma)/2", weight_space}, {"(1-gamma)/2", weight_space}});
   const auto weights = implied.weights(std::vector{0.3});
   ASSERT_EQ(weights.size(), 3u);
   EXPECT_NEAR(weights[2], 0.3, 1e-15);
@@ -62,8 +62,8 @@ TEST(Mixture, TheLastWeightMayBeImplied) {
 TEST(Mixture, SkipsComponentsOfWeightZero) {
   // The second component is not allowed at gamma = 0, but does not occur there either.
   const Mixture mixture(
-      {make<Normal>(0.0, 1.0), make<Normal>(Expression(5.0), Expression("gamma", space))},
-      {{"1 - gamma", space}, {"gamma", space}});
+      {make<Normal>(0.0, 1.0), make<Normal>(Expression(5.0), Expression("gamma", weight_space))},
+      {{"1 - gamma", weight_space}, {"gamma", weight_space}});
   const std::vector<double> zero{0.0};
   EXPECT_EQ(reference::log_density_at(mixture, zero, {0.7}),
             reference::log_density_at(Normal(0.0, 1.0), {}, {0.7}));

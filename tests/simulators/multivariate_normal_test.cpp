@@ -8,10 +8,11 @@
 namespace neyman {
 namespace {
 
-const ParameterSpace space({{"rho", -1, 1, {}}});
+const ParameterSpace correlation_space({{"rho", -1, 1, {}}});
 
 MultivariateNormal correlated() {
-  return MultivariateNormal({1.0, -2.0}, {{4.0, {"6*rho", space}}, {{"6*rho", space}, 9.0}});
+  return MultivariateNormal(
+      {1.0, -2.0}, {{4.0, {"6*rho", correlation_space}}, {{"6*rho", correlation_space}, 9.0}});
 }
 
 TEST(MultivariateNormal, MatchesTheBivariateFormula) {

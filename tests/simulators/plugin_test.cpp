@@ -15,18 +15,19 @@
 namespace neyman {
 namespace {
 
-const ParameterSpace space({{"alpha", -3, 3, 1.0}, {"gamma", 0, 1, {}}});
+const ParameterSpace plugin_space({{"alpha", -3, 3, 1.0}, {"gamma", 0, 1, {}}});
 
 std::string path_of(const std::string& variant) {
   return std::string(NEYMAN_TEST_PLUGINS) + "/" + variant + ".so";
 }
 
 Plugin load(const std::string& variant, std::size_t events_per_run = 1) {
-  return Plugin({path_of(variant), events_per_run}, space);
+  return Plugin({path_of(variant), events_per_run}, plugin_space);
 }
 
 /// What a study with this library has for problems.
-std::string problem_of(const std::string& library, const ParameterSpace& parameters = space) {
+std::string problem_of(const std::string& library,
+                       const ParameterSpace& parameters = plugin_space) {
   auto settings = parse_settings("kind = \"plugin\"\nlibrary = \"" + library + "\"", "study.toml");
   const auto made = make_distribution(settings, parameters, NEYMAN_TEST_PLUGINS);
   EXPECT_EQ(made, nullptr);
@@ -102,25 +103,25 @@ TEST(Plugin, WrongShapesAreRefused) {
 
 // Training events: by default each with a θ of its own; in runs, k with the same.
 TEST(Plugin, SimulatesInRunsWhereItIsAskedTo) {
-  const Design design(space);
-  const auto each = simulate(load("GOOD"), space, design, 1000, 3, "training");
+  const Design design(plugin_space);
+  const auto each = simulate(load("GOOD"), plugin_space, design, 1000, 3, "training");
   EXPECT_EQ(each.feature_names, (std::vector<std::string>{"mass", "time"}));
   EXPECT_NE(each.theta(0, 0), each.theta(1, 0));
   const auto plugin = load("GOOD", 300);
-  const auto runs = simulate(plugin, space, design, 1000, 3, "training");
+  const auto runs = simulate(plugin, plugin_space, design, 1000, 3, "training");
   ASSERT_EQ(runs.size(), 1000u);
   // 1000 events in runs of at most 300: four of 250.
   for (std::size_t i = 0; i < 1000; ++i) EXPECT_EQ(runs.theta(i, 0), runs.theta(i - i % 250, 0));
   EXPECT_NE(runs.theta(0, 0), runs.theta(250, 0));
   set_threads(1);
-  EXPECT_EQ(simulate(plugin, space, design, 1000, 3, "training"), runs);
+  EXPECT_EQ(simulate(plugin, plugin_space, design, 1000, 3, "training"), runs);
   set_threads(0);
 }
 
 TEST(Plugin, AFailingParameterPointIsNamedAndNotTolerated) {
   const auto plugin = load("FAILS_SOMEWHERE", 100);
   try {
-    simulate(plugin, space, Design(space), 5000, 3, "training");
+    simulate(plugin, plugin_space, Design(plugin_space), 5000, 3, "training");
     FAIL();
   } catch (const SimulatorError& error) {
     EXPECT_TRUE(reference::contains(error.what(), "neyman_plugin_sample returned 3 at alpha = 2."));
