@@ -20,7 +20,11 @@ A page begins in an empty folder. Comments in the Markdown, which readers do not
     <!-- file: name -->                     the next block is written into that file first
     <!-- printed by: command -->            the next block, a text, is printed by this command, which
                                             may use $BROKEN, the folder of wrong studies
-    <!-- not run: reason -->                the next block is left alone
+    <!-- shorter: 1 20 → 1 2; a → b -->     the next block is run with these texts in the place of those,
+                                            because it takes minutes as it is
+    <!-- needs: module -->                  the next block is run where Python has this module
+    <!-- in the project's folder -->        the next block is run there; build/release in it is the
+                                            build that is tested
 """
 
 import pathlib
@@ -32,7 +36,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IDLE = ("text", "json", "csv", "cmake")
 LANGUAGES = ("sh", "console", "toml", "cpp", "c", "rust", "python") + IDLE
-COMMENT = re.compile(r"<!-- (continues|file|not run|printed by): (.*) -->$")
+COMMENT = re.compile(r"<!-- (continues|file|needs|printed by|shorter|in the project's folder)(?:: (.*))? -->$")
 GUESSES = (
     ("console", r"\$ "),
     ("sh", r"(neyman|mpirun|sbatch|learn=|make|cmake|cc|python3|mkdir|cp|cd|ls|sed|head|export|git|build/\S+|[A-Z]+=\S+ \w+|\w+_accuracy) ?"),
@@ -51,8 +55,15 @@ class Block:
     def __init__(self, page, line, language, text, comments):
         self.page, self.line, self.language, self.text = page, line, language, text
         self.file = comments.get("file")
-        self.not_run = comments.get("not run")
+        self.needs = comments.get("needs")
         self.printed_by = comments.get("printed by")
+        self.in_project = "in the project's folder" in comments
+        self.shortened = text
+        for change in comments.get("shorter", "").split(";") if "shorter" in comments else ():
+            before, arrow, after = (part.strip() for part in change.partition("→"))
+            if not arrow or before not in self.shortened:
+                self.fail(f"there is no '{before}' in it to shorten")
+            self.shortened = self.shortened.replace(before, after)
 
     def fail(self, message):
         raise Failure(f"{self.page.name}:{self.line}: {message}")
@@ -149,10 +160,11 @@ class Runner:
 
     def __init__(self, neyman, compiler="c++", folder=None):
         self.neyman = pathlib.Path(neyman).resolve()
+        self.build = self.neyman.parent.parent
         self.compiler = compiler
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="neyman-docs-"))
         self.ends = {}  # page -> the folder that it leaves
-        self.left_alone = []  # blocks that were not run
+        self.left_alone = []  # (block, what this machine lacks for it)
         self.count = {}  # language -> blocks that were tried out
 
     def close(self):
@@ -163,14 +175,19 @@ class Runner:
         stand_ins = pathlib.Path(__file__).resolve().parent / "stand_ins"
         environment = {"PATH": f"{self.neyman.parent}:/usr/bin:/bin:/usr/local/bin:{stand_ins}",
                        "HOME": str(self.folder), "LANG": "C.UTF-8", "NO_COLOR": "1",
-                       "PYTHONPATH": str(self.neyman.parent.parent / "python"),
+                       "PYTHONPATH": str(self.build / "python"),
+                       # Targets of the Makefile, which may be what runs this test, with this build.
+                       "PRESET": self.build.name,
                        "BROKEN": str(ROOT / "tests" / "cli" / "broken"),
                        # Ranks on however few cores, by whoever runs the test.
                        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        return subprocess.run(command, cwd=folder, env=environment, text=True, timeout=300,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, **options)
+        try:
+            return subprocess.run(command, cwd=folder, env=environment, text=True, timeout=300,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, **options)
+        except subprocess.TimeoutExpired as late:
+            raise Failure(f"in {folder}: {late}") from None
 
     def run_page(self, page, section=None):
         """Returns the folder that the page leaves. With a section: the blocks under that heading."""
@@ -193,8 +210,11 @@ class Runner:
         if block.file:
             (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
             (folder / block.file).write_text(block.text + "\n", encoding="utf-8")
-        if block.not_run:
-            self.left_alone.append(block)
+        if block.in_project:
+            folder = ROOT
+            block.shortened = block.shortened.replace("build/release", str(self.build))
+        if block.needs and self.execute(["python3", "-c", f"import {block.needs}"], folder).returncode:
+            self.left_alone.append((block, f"Python has no module {block.needs}"))
         elif block.printed_by:
             self.compare(block, block.printed_by, block.text.splitlines(), folder)
             self.count["text"] = self.count.get("text", 0) + 1
@@ -203,12 +223,12 @@ class Runner:
             self.count[block.language] = self.count.get(block.language, 0) + 1
 
     def try_sh(self, block, folder):
-        done = self.execute(["bash", "-e", "-o", "pipefail", "-x", "-c", block.text], folder)
+        done = self.execute(["bash", "-e", "-o", "pipefail", "-x", "-c", block.shortened], folder)
         if done.returncode != 0:
             block.fail(f"exit status {done.returncode}\n{done.stdout}")
 
     def try_console(self, block, folder):
-        for command, expected in commands(block.text):
+        for command, expected in commands(block.shortened):
             self.compare(block, command, expected, folder)
 
     def compare(self, block, command, expected, folder):
@@ -219,7 +239,7 @@ class Runner:
                        f"{missing}\nbut\n{done.stdout}")
 
     def try_python(self, block, folder):
-        done = self.execute(["python3", "-c", block.text], folder)
+        done = self.execute(["python3", "-c", block.shortened], folder)
         if done.returncode != 0:
             block.fail(f"exit status {done.returncode}\n{done.stdout}")
 
@@ -257,7 +277,7 @@ class Runner:
             yield copy
 
     def try_cpp(self, block, folder):
-        libraries = [path for path in (self.neyman.parent / "../src", self.neyman.parent / "../lib",
+        libraries = [path for path in (self.build / "src", self.build / "lib",
                                        self.neyman.parent) if (path / "libneyman.so").exists()]
         if not libraries:
             block.fail(f"there is no libneyman.so near {self.neyman} to link with")
@@ -281,8 +301,7 @@ class Runner:
 
     def try_rust(self, block, folder):
         if self.execute(["bash", "-c", "rustc --version"], folder).returncode != 0:
-            block.not_run = "there is no Rust compiler on this machine"
-            self.left_alone.append(block)
+            self.left_alone.append((block, "there is no Rust compiler"))
             return
         (folder / "block.rs").write_text(block.text + "\n", encoding="utf-8")
         done = self.execute(["rustc", "--crate-type", "cdylib", "block.rs"], folder)

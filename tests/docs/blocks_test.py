@@ -19,7 +19,8 @@ PAGE = """<!-- continues: other.md in a -->
 
 Text.
 
-<!-- not run: long -->
+<!-- shorter: test → -n test -->
+<!-- in the project's folder -->
 
     make test
 
@@ -54,8 +55,9 @@ class BlocksTest(unittest.TestCase):
     def test_blocks_of_a_page(self):
         found = blocks.read_blocks(self.write(PAGE))
         self.assertEqual([(block.language, block.line) for block in found],
-                         [("sh", 5), ("sh", 15), ("csv", 18), ("console", 23), ("text", 29)])
-        self.assertEqual([block.not_run for block in found], [None, "long", None, None, None])
+                         [("sh", 5), ("sh", 16), ("csv", 19), ("console", 24), ("text", 30)])
+        self.assertEqual([block.in_project for block in found], [False, True, False, False, False])
+        self.assertEqual((found[1].text, found[1].shortened), ("make test", "make -n test"))
         self.assertEqual(found[2].file, "a.csv")
         self.assertEqual(blocks.continues(self.page), (self.page.parent / "other.md", "a"))
         self.assertEqual(blocks.commands(found[3].text), [("echo 1 2 3", ["1 … 3"]), ("false", [])])
@@ -89,8 +91,23 @@ class BlocksTest(unittest.TestCase):
             self.run_page("```console\n$ false\n```\n")
         with self.assertRaisesRegex(Failure, "does not print\nb"):
             self.run_page("<!-- printed by: echo a -->\n\n```text\nb\n```\n")
-        self.run_page("<!-- not run: no -->\n\n```sh\nfalse\n```\n")
-        self.assertEqual(len(self.runner.left_alone), 1)
+
+    def test_a_block_is_shortened_where_it_can_be(self):
+        self.run_page("<!-- shorter: false → true; 20 → 1 -->\n\n```sh\nfalse\ntest 20 = 1\n```\n")
+        with self.assertRaisesRegex(Failure, "page.md:3: there is no '30' in it to shorten"):
+            blocks.read_blocks(self.write("<!-- shorter: 30 → 1 -->\n\n```sh\nsleep 20\n```\n"))
+
+    def test_a_block_in_the_projects_folder_finds_the_build(self):
+        self.run_page("<!-- in the project's folder -->\n\n```sh\ntest -f CMakeLists.txt\n"
+                      f"test build/release = {self.runner.build}\n```\n")
+
+    def test_what_a_machine_lacks_is_said(self):
+        self.run_page("<!-- needs: no_such_module -->\n\n```python\nimport no_such_module\n```\n")
+        self.assertEqual([lack for _, lack in self.runner.left_alone],
+                         ["Python has no module no_such_module"])
+        self.runner.ends.clear()
+        with self.assertRaisesRegex(Failure, "exit status 1"):
+            self.run_page("<!-- needs: json -->\n\n```python\nimport no_such_module\n```\n")
 
     def test_files_are_written_and_pages_go_on(self):
         other = self.page.parent / "other.md"
