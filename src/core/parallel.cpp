@@ -52,11 +52,17 @@ void parallel_blocks(std::size_t count, std::size_t block_size,
     for (std::size_t i = 0; i < blocks; ++i) run(i);
     return;
   }
+#ifdef __SANITIZE_THREAD__
+  // oneTBB is not compiled with the sanitizer, which takes what it hands from thread to thread for
+  // races.
+  waiting_blocks(count, block_size, threads(), work);
+#else
   tbb::task_group_context context;
   tbb::parallel_for(std::size_t{0}, blocks, run, context);
   // Where a loop around this one has failed elsewhere, this one is cut short without an exception
   // of its own, and what it was to fill is not whole. The first exception is the one that is told.
   if (context.is_group_execution_cancelled()) throw Interrupted();
+#endif
 }
 
 void waiting_blocks(std::size_t count, std::size_t block_size, std::size_t at_once,

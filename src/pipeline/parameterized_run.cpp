@@ -60,11 +60,11 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
   Progress progress("train", 2 * learned.network.folds * Progress::fine);
   auto ratio =
       std::make_shared<SeparableRatio>(events.numerator, design, learned.network, &progress, tasks);
-  if (ratio->resolution() < 5.0)
+  if (ratio->by_contrast() && ratio->resolution() < 2.0)
     results.warnings.push_back(fmt::format(
-        "single events tell the parameters to {:.1f} of {} lattice nodes: narrow the ranges, or "
-        "raise classifier.nodes",
-        ratio->resolution(), learned.network.nodes));
+        "single events tell the parameters to a tiny part of their ranges (an event's own θ is one "
+        "of {:.1f} that could be meant): narrow the ranges, or raise classifier.nodes",
+        ratio->resolution()));
   if (!ratio->converged())
     results.warnings.push_back(
         "the calibration of the separable ratio did not converge: raise training.samples, or lower "

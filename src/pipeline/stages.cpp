@@ -231,8 +231,8 @@ void note_fit(const FitReport& report, const ParameterSpace& parameters, const c
     for (const auto& interval : report.intervals[p])
       if (interval.low_at_bound || interval.high_at_bound)
         results.warnings.push_back(
-            fmt::format("the {} interval of {} of the {}fit ends at the parameter's range",
-                        interval.level, parameters[p].name, which));
+            fmt::format("the {:.6g} % interval of {} from the {}fit ends at the parameter's range",
+                        100.0 * interval.level, parameters[p].name, which));
   note_roughness(report.fit, which, results);
   // The ranges do not matter to ratios between the components of a mixture.
   if (report.fit.ok() && results.ratio != "decomposed")

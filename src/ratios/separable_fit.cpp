@@ -34,15 +34,18 @@ double sum(const std::vector<double>& values) {
 
 }  // namespace
 
-NodeSets::NodeSets(const Design& design, const PolynomialBasis& basis, std::size_t count,
-                   std::uint64_t seed) {
+NodeSets::NodeSets(const Design& design, const PolynomialBasis& basis, Integral integral,
+                   std::size_t count, std::uint64_t seed)
+    : integral_(!design.rows().empty() && design.rows().rows() <= count ? Integral::exact
+                                                                        : integral) {
   const std::size_t terms = basis.size(), stride = round_up(terms, 8);
-  const bool whole = !design.rows().empty() && design.rows().rows() <= count;
   std::vector<double> values(terms);
-  for (std::size_t s = 0; s < (whole ? 1 : node_sets); ++s) {
-    const Matrix theta = design.nodes(count, seed, s);
+  const bool contrast = integral_ == Integral::contrast;
+  for (std::size_t s = 0; s < (integral_ == Integral::exact ? 1 : node_sets); ++s) {
+    const Matrix theta = contrast ? design.draw(count, derive_seed(seed, "contrast", s), "nodes")
+                                  : design.nodes(count, seed, s);
     columns_ = round_up(std::max(count, theta.rows()), 16);
-    Set set{theta.rows(), mlp::Buffer(columns_ * stride), mlp::Buffer(terms * columns_),
+    Set set{contrast, theta.rows(), mlp::Buffer(columns_ * stride), mlp::Buffer(terms * columns_),
             mlp::Buffer(columns_)};
     for (std::size_t j = 0; j < columns_; ++j) {
       set.bias[j] = j < theta.rows() ? 0.0f : -1e30f;
@@ -68,6 +71,8 @@ TilePass::TilePass(const Features& the_features, const PolynomialBasis& the_basi
       phi(tile * the_features.stride()),
       f(tile * term_stride),
       posterior(tile * columns),
+      own(tile * term_stride),
+      own_posterior(tile),
       mean(tile * term_stride),
       residual(tile * term_stride),
       log_integrals(tile),
@@ -90,30 +95,60 @@ double TilePass::run(const EventRows& events, std::size_t begin, std::size_t cou
   kernels.softmax({posterior.data(), columns}, rows, columns, log_integrals.data());
   kernels.multiply({posterior.data(), columns}, columns, {nodes.by_node.data(), term_stride},
                    nullptr, {mean.data(), term_stride}, rows, term_stride);
-  const auto log_nodes = static_cast<float>(std::log(static_cast<double>(nodes.nodes)));
+  const double log_nodes = std::log(static_cast<double>(nodes.nodes + (nodes.with_own ? 1 : 0)));
   double loss = 0.0;
-  std::vector<double> own(terms);
+  std::vector<double> values(terms);
   for (std::size_t r = 0; r < rows; ++r) {
-    log_integrals[r] -= log_nodes;
     float* out = residual.data() + r * term_stride;
     if (r >= count) {
-      weights[r] = 0.0f;
+      log_integrals[r] -= static_cast<float>(log_nodes);
+      weights[r] = own_posterior[r] = 0.0f;
       std::fill(out, out + term_stride, 0.0f);
       continue;
     }
     const double w = events.weights[begin + r];
     weights[r] = static_cast<float>(w);
-    basis.values(events.theta.row(begin + r), own);
+    basis.values(events.theta.row(begin + r), values);
     double h = 0.0;
     for (std::size_t k = 0; k < terms; ++k) {
-      const auto value = static_cast<float>(own[k]);
-      h += own[k] * static_cast<double>(f[r * term_stride + k]);
-      out[k] = weights[r] * (mean[r * term_stride + k] - value);
+      own[r * term_stride + k] = static_cast<float>(values[k]);
+      h += values[k] * static_cast<double>(f[r * term_stride + k]);
     }
+    double log_sum = static_cast<double>(log_integrals[r]);
+    own_posterior[r] = 0.0f;
+    if (nodes.with_own) log_sum = include_own(r, h, log_sum);
+    for (std::size_t k = 0; k < terms; ++k)
+      out[k] = weights[r] * (mean[r * term_stride + k] - own[r * term_stride + k]);
     std::fill(out + terms, out + term_stride, 0.0f);
-    loss += w * (static_cast<double>(log_integrals[r]) - h);
+    log_integrals[r] = static_cast<float>(log_sum - log_nodes);
+    loss += w * (log_sum - log_nodes - h);
   }
   return loss;
+}
+
+double TilePass::include_own(std::size_t r, double h, double log_sum) {
+  const double most = std::max(h, log_sum);
+  const double both = most + std::log(std::exp(h - most) + std::exp(log_sum - most));
+  const auto mine = static_cast<float>(std::exp(h - both));
+  const auto others = static_cast<float>(std::exp(log_sum - both));
+  own_posterior[r] = mine;
+  for (std::size_t j = 0; j < columns; ++j) posterior[r * columns + j] *= others;
+  for (std::size_t k = 0; k < basis.size(); ++k) {
+    float& to = mean[r * term_stride + k];
+    to = others * to + mine * own[r * term_stride + k];
+  }
+  return both;
+}
+
+double TilePass::resolution() const {
+  double total = 0.0;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const float* p = posterior.data() + r * columns;
+    float squares = own_posterior[r] * own_posterior[r];
+    for (std::size_t j = 0; j < columns; ++j) squares += p[j] * p[j];
+    total += static_cast<double>(weights[r] / squares);
+  }
+  return total;
 }
 
 // --- step 1 -------------------------------------------------------------------------------------
@@ -156,7 +191,7 @@ void hidden_gradient(TilePass& pass, const Coefficients& coefficients, float* tr
 
 }  // namespace
 
-void train(Features& features, Coefficients& coefficients, const PolynomialBasis& basis,
+bool train(Features& features, Coefficients& coefficients, const PolynomialBasis& basis,
            const EventRows& events, const NodeSets& nodes, const TrainingOptions& options) {
   const std::size_t n = events.size(), batch = std::min(options.batch_size, n);
   const std::size_t batches = n / batch, steps = options.epochs * batches;
@@ -175,7 +210,7 @@ void train(Features& features, Coefficients& coefficients, const PolynomialBasis
   std::size_t step = 0;
   for (std::size_t epoch = 0; epoch < options.epochs; ++epoch) {
     mlp::random_order(order, options.seed, epoch);
-    double loss = 0.0;
+    double loss = 0.0, resolution = 0.0;
     for (std::size_t b = 0; b < batches; ++b, ++step) {
       for (std::size_t begin = 0; begin < batch; begin += tile) {
         const std::size_t count = std::min(tile, batch - begin);
@@ -186,6 +221,7 @@ void train(Features& features, Coefficients& coefficients, const PolynomialBasis
           gathered.weights[r] = events.weights[i] * scale;
         }
         loss += pass.run(gathered, 0, count, coefficients, nodes[step], true);
+        resolution += pass.resolution();
         mlp::kernels().add_outer({pass.phi.data(), features.stride()}, features.size(),
                                  {pass.residual.data(), stride},
                                  {coefficient_gradient.data(), stride}, pass.rows, stride);
@@ -198,10 +234,15 @@ void train(Features& features, Coefficients& coefficients, const PolynomialBasis
       coefficient_moments.step(coefficients.data(), coefficient_gradient, rate, step + 1);
     }
     check_stop();
+    // Each batch weighs one. A sum that is not a number is not enough either.
+    if (nodes.integral() == Integral::lattice &&
+        !(resolution >= least_resolution * static_cast<double>(batches)))
+      return false;
     if (options.progress == nullptr) continue;
     options.progress->merit("loss", loss / static_cast<double>(batches));
     options.progress->reach(static_cast<double>(epoch + 1) / static_cast<double>(options.epochs));
   }
+  return true;
 }
 
 // --- step 2 -------------------------------------------------------------------------------------
@@ -247,9 +288,11 @@ class Newton {
         progress->merit("held-out loss", slope.loss / sum(events_.weights));
         progress->reach(iteration / usual_iterations);
       }
-      if (iteration == 0 || iteration == 2 || iteration % 5 == 0) hessian_ = hessian(w);
-      if (evidence_ && iteration < evidence_iterations) choose_precisions(w, slope.total());
-      solve();
+      const bool anew = iteration == 0 || iteration == 2 || iteration % 5 == 0;
+      const bool choose = evidence_ && iteration < evidence_iterations;
+      if (anew) hessian_ = hessian(w);
+      if (choose) choose_precisions(w, slope.total());
+      if (anew || choose) factorise();
       const Eigen::VectorXd g = slope.total() + prior().cwiseProduct(w);
       Eigen::VectorXd step = -solver_.solve(g);
       const double expected = -0.5 * g.dot(step);
@@ -337,24 +380,15 @@ class Newton {
     return slope;
   }
 
-  /// Σ w / Σ_j p_j²: the effective number of nodes in the posterior of each event.
-  static double resolution(const TilePass& pass) {
-    double total = 0.0;
-    for (std::size_t r = 0; r < pass.rows; ++r) {
-      const float* p = pass.posterior.data() + r * pass.columns;
-      float squares = 0.0f;
-      for (std::size_t j = 0; j < pass.columns; ++j) squares += p[j] * p[j];
-      total += static_cast<double>(pass.weights[r] / squares);
-    }
-    return total;
-  }
-
   /// Σ_i w_i φφᵀ ⊗ Cov_i(P), from some of the events, scaled to all.
   Eigen::MatrixXd hessian(const Eigen::VectorXd& w) {
     const Coefficients a = to_coefficients(w);
     const std::size_t n = events_.size();
-    const std::size_t used = std::min(n, std::max(hessian_events, 20 * size_));
     const std::size_t t = terms(), pairs = t * (t + 1) / 2, width = features_.stride();
+    // Each event tells of all pairs of terms: of many terms, few events tell enough.
+    constexpr std::size_t many_pairs = 700;
+    const std::size_t used = std::min(
+        n, pairs > many_pairs ? 200 * features_.size() : std::max(hessian_events, 20 * size_));
     constexpr std::size_t chunk = 16 * tile;
     std::vector<std::vector<float>> sums(pairs, std::vector<float>(features_.size() * width, 0.0f));
     mlp::Buffer phi(chunk * width), covariance(chunk * pairs);
@@ -370,7 +404,7 @@ class Newton {
         std::copy_n(pass.phi.data(), pass.rows * width, phi.data() + at.begin * width);
         for (std::size_t r = 0; r < at.size(); ++r)
           part[at.index] += events_.weights[begin + at.begin + r];
-        part_nodes[at.index] = resolution(pass);
+        part_nodes[at.index] = pass.resolution();
         // What fills the chunk up weighs nothing.
         std::fill(covariance.data() + (at.begin + at.size()) * pairs,
                   covariance.data() + (at.begin + tile) * pairs, 0.0f);
@@ -410,9 +444,11 @@ class Newton {
     for (std::size_t r = 0; r < pass.rows; ++r) {
       const float* mean = pass.mean.data() + r * pass.term_stride;
       const float* from = means.data() + r * width;
+      const float* own = pass.own.data() + r * pass.term_stride;
+      const float mine = pass.own_posterior[r];
       for (std::size_t k = 0; k < t; ++k)
         for (std::size_t l = k; l < t; ++l)
-          *out++ = pass.weights[r] * (*from++ - mean[k] * mean[l]);
+          *out++ = pass.weights[r] * (*from++ + mine * own[k] * own[l] - mean[k] * mean[l]);
     }
   }
 
@@ -430,7 +466,7 @@ class Newton {
     return out;
   }
 
-  void solve() {
+  void factorise() {
     Eigen::MatrixXd matrix = hessian_;
     matrix.diagonal() += prior();
     // Single precision inside: what it cannot resolve is not determined.
@@ -456,11 +492,28 @@ class Newton {
 
   /// Coefficients of each group that the events determine: Σ 1 − precision · variance.
   std::vector<double> determined() const {
-    const Eigen::VectorXd variance = variances();
+    std::vector<double> count(groups(), 0.0), variance = summed_variances();
+    for (std::size_t i = 0; i < size_; ++i) count[group(i)] += 1.0;
+    for (std::size_t g = 0; g < groups(); ++g)
+      count[g] = std::clamp(count[g] - precision_[g] * variance[g], 0.0, count[g]);
+    return count;
+  }
+  /// The variances of each group's coefficients, summed; of many coefficients by random signs s,
+  /// whose mean of s_i (H⁻¹ s)_i is the variance of i (Hutchinson 1990).
+  std::vector<double> summed_variances() const {
+    constexpr std::size_t many = 1500, repetitions = 64;
     std::vector<double> out(groups(), 0.0);
+    if (size_ <= many) {
+      const Eigen::VectorXd variance = variances();
+      for (std::size_t i = 0; i < size_; ++i) out[group(i)] += variance[static_cast<Index>(i)];
+      return out;
+    }
+    RandomStream random(0, "signs of the trace");
+    Eigen::MatrixXd signs(static_cast<Index>(size_), static_cast<Index>(repetitions));
+    for (double& sign : signs.reshaped()) sign = random.uniform() < 0.5 ? -1.0 : 1.0;
+    const Eigen::MatrixXd products = signs.cwiseProduct(solver_.solve(signs));
     for (std::size_t i = 0; i < size_; ++i)
-      out[group(i)] +=
-          std::clamp(1.0 - precision_[group(i)] * variance[static_cast<Index>(i)], 0.0, 1.0);
+      out[group(i)] += products.row(static_cast<Index>(i)).mean();
     return out;
   }
   double effective() const { return sum(determined()); }
@@ -469,7 +522,7 @@ class Newton {
   /// approximation gives for the last.
   void choose_precisions(const Eigen::VectorXd& w, const Eigen::VectorXd& gradient) {
     for (int update = 0; update < 3; ++update) {
-      solve();
+      factorise();
       const Eigen::VectorXd next = w - solver_.solve(gradient + prior().cwiseProduct(w));
       const auto known = determined();
       std::vector<double> squares(groups(), 0.0);

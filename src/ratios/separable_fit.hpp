@@ -25,13 +25,25 @@ struct EventRows {
   std::size_t size() const { return theta.rows(); }
 };
 
+/// How ∫ π(θ) exp h(x_i, θ) dθ is taken.
+enum class Integral {
+  exact,    ///< the mean over all points of a design that has few
+  lattice,  ///< the mean over a randomly shifted lattice: good where it has nodes in each region
+  contrast  ///< the mean over random θ and the event's own θ_i: the loss of telling θ_i among them,
+            ///< which is least for the true ratio however few they are (van den Oord et al. 2018)
+};
+
 /// P of sets of θ nodes over the design: integrals over θ are means over one set's nodes.
 class NodeSets {
  public:
-  NodeSets(const Design& design, const PolynomialBasis& basis, std::size_t count,
+  /// `exact` where the design has no more than `count` points, whatever is asked for.
+  NodeSets(const Design& design, const PolynomialBasis& basis, Integral integral, std::size_t count,
            std::uint64_t seed);
 
+  Integral integral() const { return integral_; }
+
   struct Set {
+    bool with_own;        ///< whether the event's own θ is one more node
     std::size_t nodes;    ///< that count; the others fill up the columns
     mlp::Buffer by_node;  ///< columns() × stride
     mlp::Buffer by_term;  ///< terms × columns()
@@ -41,6 +53,7 @@ class NodeSets {
   std::size_t columns() const { return columns_; }
 
  private:
+  Integral integral_;
   std::size_t columns_ = 0;
   std::vector<Set> sets_;
 };
@@ -55,6 +68,8 @@ struct TilePass {
   /// Returns Σ w (log ∫ π exp h − h(x_i, θ_i)) of the events [begin, begin + count).
   double run(const EventRows& events, std::size_t begin, std::size_t count,
              const Coefficients& coefficients, const NodeSets::Set& nodes, bool derivatives);
+  /// Σ w / Σ_j p_j²: the effective number of nodes in the posterior of each event.
+  double resolution() const;
 
   const Features& features;
   const PolynomialBasis& basis;
@@ -62,11 +77,17 @@ struct TilePass {
   std::size_t rows = 0;  ///< of the tile, filled up to a multiple of 8 with rows of weight 0
   Features::Workspace work;
   mlp::Buffer x, phi, f;
-  mlp::Buffer posterior;      ///< rows × columns: exp h / Σ exp h
-  mlp::Buffer mean;           ///< rows × terms: P averaged over the posterior
-  mlp::Buffer residual;       ///< rows × terms: w (mean − P(θ_i))
-  mlp::Buffer log_integrals;  ///< log ∫ π exp h
+  mlp::Buffer posterior;             ///< rows × columns: exp h / Σ exp h
+  mlp::Buffer own;                   ///< rows × terms: P(θ_i)
+  std::vector<float> own_posterior;  ///< of θ_i itself, where it is one of the nodes
+  mlp::Buffer mean;                  ///< rows × terms: P averaged over the posterior
+  mlp::Buffer residual;              ///< rows × terms: w (mean − P(θ_i))
+  mlp::Buffer log_integrals;         ///< log ∫ π exp h
   std::vector<float> weights;
+
+ private:
+  /// Makes an event's own θ one of its nodes; `log_sum` and what is returned are log Σ exp h.
+  double include_own(std::size_t row, double h, double log_sum);
 };
 
 struct TrainingOptions {
@@ -76,8 +97,12 @@ struct TrainingOptions {
   Progress* progress;  ///< or null
 };
 
-/// Step 1: trains features and coefficients together on `events`.
-void train(Features& features, Coefficients& coefficients, const PolynomialBasis& basis,
+/// Below this effective number of nodes in an event's posterior, a lattice is too coarse.
+inline constexpr double least_resolution = 5.0;
+
+/// Step 1: trains features and coefficients together on `events`. Returns false, with both half
+/// trained, where a lattice turns out to be too coarse.
+bool train(Features& features, Coefficients& coefficients, const PolynomialBasis& basis,
            const EventRows& events, const NodeSets& nodes, const TrainingOptions& options);
 
 /// What Newton's method found.

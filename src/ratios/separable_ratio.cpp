@@ -25,7 +25,7 @@ struct SeparableRatio::Fold {
   std::vector<double> normalisation;  // coefficients of c(θ)
   Matrix normalisation_influence;     // groups × coefficients
   double effective = 0.0, resolution = 0.0;
-  bool converged = true;
+  bool converged = true, contrast = false;
 
   void save(Archive& archive) const {
     whitening.save(archive.child("whitening"));
@@ -37,6 +37,7 @@ struct SeparableRatio::Fold {
     archive.set("effective", effective);
     archive.set("resolution", resolution);
     archive.set("converged", converged);
+    archive.set("contrast", contrast);
   }
   static Fold load(const Archive& archive) {
     Fold out;
@@ -49,6 +50,7 @@ struct SeparableRatio::Fold {
     out.effective = archive.number("effective");
     out.resolution = archive.number("resolution");
     out.converged = !archive.has("converged") || archive.flag("converged");  // older ones: not said
+    out.contrast = archive.has("contrast") && archive.flag("contrast");
     return out;
   }
 
@@ -79,6 +81,13 @@ std::size_t normaliser_degree(std::size_t parameters) {
   constexpr std::size_t degrees[] = {12, 8, 6, 5, 4};
   return parameters <= 5 ? degrees[parameters - 1] : 3;
 }
+
+bool too_coarse(const NodeSets& nodes, double resolution) {
+  return nodes.integral() == Integral::lattice && !(resolution >= least_resolution);
+}
+
+/// Random θ say less than those of a lattice, but what they say has no bias.
+std::size_t contrast_nodes(std::size_t lattice_nodes) { return 10 * lattice_nodes; }
 
 void check_events(const char* function, const Samples& events, const Design& design) {
   events.check(function);
@@ -139,7 +148,10 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
           : group_k_fold(events.groups, config.folds, derive_seed(config.seed, "folds"));
   // Only ratios of weights matter: the events count as their effective size, (Σw)²/Σw².
   const double unit = events.weighted() ? events.effective_size() / events.total_weight() : 1.0;
-  const NodeSets nodes(design, basis_, config.nodes, derive_seed(config.seed, "nodes"));
+  const NodeSets lattice(design, basis_, Integral::lattice, config.nodes,
+                         derive_seed(config.seed, "nodes"));
+  const NodeSets contrast(design, basis_, Integral::contrast, contrast_nodes(config.nodes),
+                          derive_seed(config.seed, "nodes"));
 
   const auto rows_of = [&](const std::vector<std::size_t>& indices, const Whitening& whitening,
                            std::vector<float>& x, Matrix& theta) {
@@ -154,62 +166,68 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     return rows;
   };
 
-  const auto learn = [&](std::size_t k) {
+  // What training gives; nothing where a lattice turns out to be too coarse.
+  const auto train_fold = [&](std::size_t k, const NodeSets& nodes) -> std::unique_ptr<Fold> {
     auto made = std::make_unique<Fold>();
     Fold& fold = *made;
     const std::size_t stride = round_up(basis_.size(), 8);
-    {
-      Progress part(progress, Progress::fine);
-      const auto others = all_but(partition, k);
-      std::vector<double> weights;
-      if (events.weighted())
-        for (const std::size_t i : others) weights.push_back(events.weights[i]);
-      fold.whitening = Whitening(events.x.take(others), weights);
-      std::vector<float> x;
-      Matrix theta;
-      const EventRows rows = rows_of(others, fold.whitening, x, theta);
-      const std::uint64_t seed = derive_seed(config.seed, "fold", k);
+    Progress part(progress, Progress::fine);
+    const auto others = all_but(partition, k);
+    std::vector<double> weights;
+    if (events.weighted())
+      for (const std::size_t i : others) weights.push_back(events.weights[i]);
+    fold.whitening = Whitening(events.x.take(others), weights);
+    std::vector<float> x;
+    Matrix theta;
+    const EventRows rows = rows_of(others, fold.whitening, x, theta);
+    const std::uint64_t seed = derive_seed(config.seed, "fold", k);
 
-      // The linear part first: it is a convex problem, and a good place to start from.
-      const Features linear(events.features(), {}, seed);
-      EventRows some = rows;
-      const std::size_t few = std::min<std::size_t>(rows.size(), 100000);
-      some.theta = rows.theta.rows(0, few);
-      some.weights.resize(few);
-      const auto start = fit_coefficients(linear, Coefficients(linear.size() * stride, 0.0f),
-                                          basis_, some, nodes, false);
-      fold.features = Features(events.features(), config.hidden, seed);
-      const std::size_t hidden = fold.features.hidden();
-      fold.coefficients.assign(fold.features.size() * stride, 0.0f);
-      std::copy(start.coefficients.begin(), start.coefficients.end(),
-                fold.coefficients.begin() + static_cast<std::ptrdiff_t>(hidden * stride));
-      if (hidden > 0) {
-        RandomStream random(seed, "separable coefficients");
-        const double spread = 0.05 / std::sqrt(static_cast<double>(hidden));
-        for (std::size_t i = 0; i < hidden * stride; ++i)
-          if (i % stride < basis_.size())
-            fold.coefficients[i] = static_cast<float>(spread * random.normal());
-        const std::size_t batch = config.batch_size > 0
-                                      ? config.batch_size
-                                      : std::clamp<std::size_t>(rows.size() / 200, 64, 1024);
-        const std::size_t epochs = config.epochs > 0
-                                       ? config.epochs
-                                       : std::clamp<std::size_t>(1000000 / rows.size(), 2, 60);
-        train(fold.features, fold.coefficients, basis_, rows, nodes,
-              {epochs, batch, config.learning_rate, seed, &part});
-      }
-      const std::size_t typical = std::min<std::size_t>(rows.size(), 20000);
-      fold.features.condition(x.data(), std::span(rows.weights).first(typical), fold.coefficients,
-                              stride);
+    // The linear part first: it is a convex problem, and a good place to start from.
+    const Features linear(events.features(), {}, seed);
+    EventRows some = rows;
+    const std::size_t few = std::min<std::size_t>(rows.size(), 100000);
+    some.theta = rows.theta.rows(0, few);
+    some.weights.resize(few);
+    const auto start = fit_coefficients(linear, Coefficients(linear.size() * stride, 0.0f), basis_,
+                                        some, nodes, false);
+    if (too_coarse(nodes, start.resolution)) return nullptr;
+    fold.features = Features(events.features(), config.hidden, seed);
+    const std::size_t hidden = fold.features.hidden();
+    fold.coefficients.assign(fold.features.size() * stride, 0.0f);
+    std::copy(start.coefficients.begin(), start.coefficients.end(),
+              fold.coefficients.begin() + static_cast<std::ptrdiff_t>(hidden * stride));
+    if (hidden > 0) {
+      RandomStream random(seed, "separable coefficients");
+      const double spread = 0.05 / std::sqrt(static_cast<double>(hidden));
+      for (std::size_t i = 0; i < hidden * stride; ++i)
+        if (i % stride < basis_.size())
+          fold.coefficients[i] = static_cast<float>(spread * random.normal());
+      const std::size_t batch = config.batch_size > 0
+                                    ? config.batch_size
+                                    : std::clamp<std::size_t>(rows.size() / 200, 64, 1024);
+      const std::size_t epochs =
+          config.epochs > 0 ? config.epochs : std::clamp<std::size_t>(1000000 / rows.size(), 2, 60);
+      if (!train(fold.features, fold.coefficients, basis_, rows, nodes,
+                 {epochs, batch, config.learning_rate, seed, &part}))
+        return nullptr;
     }
+    const std::size_t typical = std::min<std::size_t>(rows.size(), 20000);
+    fold.features.condition(x.data(), std::span(rows.weights).first(typical), fold.coefficients,
+                            stride);
+    return made;
+  };
+  const auto calibrate_fold = [&](std::size_t k, const NodeSets& nodes, Fold& fold) {
     Progress part(progress, Progress::fine);
     std::vector<float> x;
     Matrix theta;
     const EventRows rows = rows_of(partition[k], fold.whitening, x, theta);
     auto fit = fit_coefficients(fold.features, fold.coefficients, basis_, rows, nodes, true, &part);
+    if (too_coarse(nodes, fit.resolution)) return false;
     Normalisation norm{std::vector<double>(normaliser_.size(), 0.0),
                        Matrix(fit.influence.rows(), normaliser_.size())};
-    if (config.normalise)
+    // With so few nodes in an event's region, ∫ π exp h is too uncertain to divide by: then the
+    // terms of θ alone, which are among those of step 2, must do.
+    if (config.normalise && nodes.integral() != Integral::contrast)
       norm = normalise(fold.features, fit, basis_, normaliser_, parameters_, rows, nodes,
                        derive_seed(config.seed, "normaliser"));
     fold.coefficients = std::move(fit.coefficients);
@@ -217,8 +235,16 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     fold.effective = fit.effective;
     fold.resolution = fit.resolution;
     fold.converged = fit.converged;
+    fold.contrast = nodes.integral() == Integral::contrast;
     fold.normalisation = std::move(norm.coefficients);
     fold.normalisation_influence = std::move(norm.influence);
+    return true;
+  };
+  const auto learn = [&](std::size_t k) {
+    auto made = train_fold(k, lattice);
+    if (made && calibrate_fold(k, lattice, *made)) return made;
+    made = train_fold(k, contrast);
+    calibrate_fold(k, contrast, *made);
     return made;
   };
   const Archived fields{
@@ -235,6 +261,10 @@ double SeparableRatio::resolution() const {
   double total = 0.0;
   for (const auto& fold : folds_) total += fold->resolution;
   return total / static_cast<double>(folds_.size());
+}
+
+bool SeparableRatio::by_contrast() const {
+  return std::any_of(folds_.begin(), folds_.end(), [](const auto& f) { return f->contrast; });
 }
 
 bool SeparableRatio::converged() const {

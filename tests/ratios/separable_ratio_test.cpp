@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "neyman/core/error.hpp"
@@ -278,6 +280,59 @@ TEST(SeparableRatio, ConstantAndHeavyTailedFeaturesStayFinite) {
   const SeparableRatio constant(events, design, quick());
   for (const double value : constant.log_ratios(x, std::vector{1.0, 1.0}, std::vector{0.0, 0.0}))
     EXPECT_TRUE(std::isfinite(value));
+}
+
+/// Six means, each known to a third of its range: an event leaves 1/100 of the ranges' volume.
+struct SixMeans {
+  static constexpr std::size_t size = 6;
+  static constexpr double sigma = 0.3;
+  Design design{[] {
+    std::vector<Parameter> means;
+    for (std::size_t p = 0; p < size; ++p)
+      means.push_back({std::string("m").append(std::to_string(p)), -1, 1, {}});
+    return ParameterSpace(means);
+  }()};
+
+  Samples events(std::size_t n, std::uint64_t seed) const {
+    Samples out;
+    out.feature_names = default_feature_names(size);
+    out.parameter_names = design.parameters().names();
+    out.x = out.theta = design.draw(n, seed, "theta");
+    RandomStream random(seed, "events");
+    for (double& value : out.x.values()) value += sigma * random.normal();
+    return out;
+  }
+};
+
+// The error of log r between two θ near the truth, beside how much that log r varies.
+TEST(SeparableRatio, ManyParametersAreLearnedByContrast) {
+  const SixMeans problem;
+  SeparableRatio::Config config;
+  config.hidden = {};
+  config.seed = 1;
+  const SeparableRatio ratio(problem.events(20000, 1), problem.design, config);
+  EXPECT_TRUE(ratio.by_contrast());
+  EXPECT_TRUE(ratio.converged());
+  EXPECT_FALSE(trained_separable().by_contrast());
+  const Samples fresh = problem.events(300, 2);
+  RandomStream random(3, "points");
+  double squares = 0.0, exact_squares = 0.0;
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    std::vector<double> one(SixMeans::size), other(SixMeans::size);
+    double exact = 0.0;
+    for (std::size_t p = 0; p < SixMeans::size; ++p) {
+      const double x = fresh.x(i, p);
+      one[p] = std::clamp(x + SixMeans::sigma * random.normal(), -1.0, 1.0);
+      other[p] = std::clamp(x + SixMeans::sigma * random.normal(), -1.0, 1.0);
+      exact += (std::pow(x - other[p], 2) - std::pow(x - one[p], 2)) /
+               (2.0 * SixMeans::sigma * SixMeans::sigma);
+    }
+    const double learned = ratio.log_ratios(fresh.x.rows(i, i + 1), one, other)[0];
+    ASSERT_TRUE(std::isfinite(learned));
+    squares += std::pow(learned - exact, 2);
+    exact_squares += exact * exact;
+  }
+  EXPECT_LT(std::sqrt(squares / exact_squares), 0.12);
 }
 
 TEST(SeparableRatio, RefusesWhatItCannotLearnFrom) {

@@ -42,16 +42,21 @@ namespace neyman {
 /// 50 groups of events on A and c, to first order. What the features φ themselves lose is not in
 /// it.
 ///
+/// Where single events tell θ to much less than the ranges (below a hundredth of their volume, as
+/// they easily do with many parameters), a lattice has too few nodes in each event's region. That
+/// shows while a fold is trained, which is then begun again with ten times as many random θ in the
+/// place of the lattice, and the event's own θ_i among them: the loss of telling which of them an
+/// event came from, least for the true ratio however few nodes there are (van den Oord et al.
+/// 2018). Without step 3, which would divide by a poor integral.
+///
 /// Known weaknesses: log r must be near a polynomial of the degree in θ over the ranges for each
-/// x. Where single events tell θ to much less than the ranges (below a hundredth of their volume),
-/// the lattice sees too few nodes in each event's region: `resolution()` is then low, and the
-/// ranges should be narrowed or `nodes` raised.
+/// x.
 class SeparableRatio final : public ParameterizedRatio {
  public:
   struct Config {
     std::vector<std::size_t> hidden = {32, 32};  ///< widths; multiples of 16 (rounded up); {}: none
     std::size_t degree = 0;       ///< in θ; 0: 4 for one or two parameters, 3 to four, else 2
-    std::size_t nodes = 96;       ///< of the lattice over θ; rounded up to a multiple of 16
+    std::size_t nodes = 96;       ///< of the lattice over θ; multiples of 16 (rounded up)
     std::size_t folds = 2;        ///< each event trains in all folds but one, which it calibrates
     std::size_t epochs = 0;       ///< passes over the data; 0: 10^6 events in all, 2 to 60 passes
     std::size_t batch_size = 0;   ///< rows a step; 0: 1/200 of the events, between 64 and 1024
@@ -83,9 +88,11 @@ class SeparableRatio final : public ParameterizedRatio {
   std::size_t count_outside(MatrixView x) const override;
   void save(Archive& archive) const override;
 
-  /// The effective number of lattice nodes in an event's region, averaged over events: below 5,
-  /// the lattice is too coarse.
+  /// The effective number of nodes in an event's region, averaged over events. Of a lattice, below
+  /// 5 are too few; among random θ, the event's own is one of them.
   double resolution() const;
+  /// Whether random θ took the place of the lattice, in any fold.
+  bool by_contrast() const;
   /// Whether step 2 found the best coefficients in every fold.
   bool converged() const;
   /// How many of the coefficients the events determine, and how many there are, of all folds.
