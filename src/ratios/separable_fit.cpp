@@ -252,6 +252,8 @@ namespace {
 constexpr int most_iterations = 30;
 /// After these the priors stay, so that the fit can converge.
 constexpr int evidence_iterations = 3;
+/// Coefficients: of more than these, traces are estimated.
+constexpr std::size_t many = 1500;
 
 /// Loss and gradient over all events, by groups.
 struct Slope {
@@ -501,7 +503,7 @@ class Newton {
   /// The variances of each group's coefficients, summed; of many coefficients by random signs s,
   /// whose mean of s_i (H⁻¹ s)_i is the variance of i (Hutchinson 1990).
   std::vector<double> summed_variances() const {
-    constexpr std::size_t many = 1500, repetitions = 64;
+    constexpr std::size_t repetitions = 64;
     std::vector<double> out(groups(), 0.0);
     if (size_ <= many) {
       const Eigen::VectorXd variance = variances();
