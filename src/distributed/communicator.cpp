@@ -26,6 +26,9 @@ class Alone final : public Communicator {
   std::size_t size() const override { return 1; }
   std::size_t neighbours() const override { return 1; }
   std::vector<std::string> gather(const std::string& mine) override { return {mine}; }
+  void exchange(const std::vector<std::string>& to, std::vector<std::string>& from) override {
+    from = to;
+  }
   std::string broadcast(const std::string& bytes) override { return bytes; }
   void restart() override { counter_ = 0; }
   std::size_t take(std::size_t count) override { return counter_.fetch_add(count); }
@@ -74,6 +77,21 @@ class Mpi final : public Communicator {
                       static_cast<std::size_t>(counts[r]));
     }
     return out;
+  }
+
+  void exchange(const std::vector<std::string>& to, std::vector<std::string>& from) override {
+    std::vector<const char*> out;
+    std::vector<char*> in;
+    std::vector<int> sizes_out, sizes_in;
+    for (const auto& bytes : to) {
+      out.push_back(bytes.data());
+      sizes_out.push_back(static_cast<int>(bytes.size()));
+    }
+    for (auto& bytes : from) {
+      in.push_back(bytes.data());
+      sizes_in.push_back(static_cast<int>(bytes.size()));
+    }
+    mpi_.exchange(out.data(), sizes_out.data(), in.data(), sizes_in.data());
   }
 
   std::string broadcast(const std::string& bytes) override {

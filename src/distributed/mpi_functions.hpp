@@ -10,6 +10,9 @@ struct NeymanMpi {
   void (*sizes)(long long mine, long long* all);
   /// `places` and `sizes` are those of each rank's bytes in `all`.
   void (*gather)(const char* mine, int size, char* all, const int* sizes, const int* places);
+  /// Bytes to and from each rank.
+  void (*exchange)(const char* const* to, const int* to_sizes, char* const* from,
+                   const int* from_sizes);
   void (*broadcast)(char* bytes, long long size);
   void (*restart)();
   long long (*take)(long long count);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "distributed/mpi_functions.hpp"
 
@@ -20,6 +21,18 @@ void sizes(long long mine, long long* all) {
 
 void gather(const char* mine, int size, char* all, const int* sizes_of, const int* places) {
   MPI_Allgatherv(mine, size, MPI_BYTE, all, sizes_of, places, MPI_BYTE, work);
+}
+
+void exchange(const char* const* to, const int* to_sizes, char* const* from,
+              const int* from_sizes) {
+  int size = 0;
+  MPI_Comm_size(work, &size);
+  std::vector<MPI_Request> requests(2 * static_cast<std::size_t>(size), MPI_REQUEST_NULL);
+  for (int r = 0; r < size; ++r)
+    MPI_Irecv(from[r], from_sizes[r], MPI_BYTE, r, 0, work, &requests[2 * r]);
+  for (int r = 0; r < size; ++r)
+    MPI_Isend(to[r], to_sizes[r], MPI_BYTE, r, 0, work, &requests[2 * r + 1]);
+  MPI_Waitall(2 * size, requests.data(), MPI_STATUSES_IGNORE);
 }
 
 void broadcast(char* bytes, long long size) {
@@ -70,7 +83,7 @@ void finish() {
 }
 
 NeymanMpi start() {
-  NeymanMpi out{0, 1, 1, sizes, gather, broadcast, restart, take, meet, end_all, finish};
+  NeymanMpi out{0, 1, 1, sizes, gather, exchange, broadcast, restart, take, meet, end_all, finish};
   MPI_Comm_dup(MPI_COMM_WORLD, &work);
   MPI_Comm_dup(MPI_COMM_WORLD, &end);
   MPI_Comm_rank(work, &out.rank);

@@ -19,6 +19,11 @@ std::size_t share_of(std::size_t count, std::size_t takers) {
 
 }  // namespace
 
+Communicator* together(Tasks* tasks, std::size_t count, std::size_t shares) {
+  Communicator* ranks = tasks == nullptr ? nullptr : tasks->ranks();
+  return ranks != nullptr && std::min(ranks->size(), shares) > count ? ranks : nullptr;
+}
+
 std::string from_first(Communicator& ranks, const std::function<std::string()>& work) {
   if (ranks.size() == 1) return work();
   std::exception_ptr error;

@@ -131,6 +131,7 @@ class Chain {
     CountedTasks(Chain& chain, Tasks& by) : chain_(chain), by_(by) {}
     std::vector<std::string> run(std::size_t count, std::size_t at_once,
                                  const std::function<std::string(std::size_t)>& work) override;
+    Communicator* ranks() override { return by_.ranks(); }
 
    private:
     Chain& chain_;

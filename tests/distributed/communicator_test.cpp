@@ -20,6 +20,9 @@ TEST(Communicator, IsAloneWithoutALauncher) {
   EXPECT_TRUE(ranks->first());
   EXPECT_EQ(ranks->gather("mine"), std::vector<std::string>{"mine"});
   EXPECT_EQ(ranks->broadcast("mine"), "mine");
+  std::vector<std::string> from(1, "....");
+  ranks->exchange({"mine"}, from);
+  EXPECT_EQ(from, std::vector<std::string>{"mine"});
   ranks->restart();
   EXPECT_EQ(ranks->take(3), 0U);
   EXPECT_EQ(ranks->take(1), 3U);
@@ -49,6 +52,18 @@ TEST(MpiRanks, TalkToEachOther) {
     EXPECT_EQ(all[r], std::string(r * 1000, static_cast<char>('a' + r)));
   EXPECT_EQ(ranks->gather(""), std::vector<std::string>(size));
   EXPECT_EQ(ranks->broadcast("from " + std::to_string(ranks->rank())), "from 0");
+
+  // From rank r to rank s, some megabytes, or nothing to oneself.
+  const auto letter = [](std::size_t from, std::size_t to) {
+    return std::string(from == to ? 0 : (1 + from) << 20, static_cast<char>('a' + from * 8 + to));
+  };
+  std::vector<std::string> to(size), from(size);
+  for (std::size_t r = 0; r < size; ++r) {
+    to[r] = letter(ranks->rank(), r);
+    from[r].resize(letter(r, ranks->rank()).size());
+  }
+  ranks->exchange(to, from);
+  for (std::size_t r = 0; r < size; ++r) EXPECT_EQ(from[r], letter(r, ranks->rank()));
 
   for (int again = 0; again < 3; ++again) {
     RankTasks tasks(*ranks);

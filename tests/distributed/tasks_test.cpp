@@ -113,5 +113,17 @@ TEST(Spread, LeavesTasksAloneThatNobodyHereIsAskedFor) {
   EXPECT_EQ(found, (std::vector<Toy>{simulate(0), Toy{}, simulate(2)}));
 }
 
+TEST(Together, RanksShareATaskWhereMoreOfThemThenHaveWork) {
+  EXPECT_EQ(together(nullptr, 1, 16), nullptr);
+  ThreadRanks::run(4, [](Communicator& ranks) {
+    RankTasks tasks(ranks);
+    EXPECT_EQ(together(&tasks, 3, 16), &ranks);
+    EXPECT_EQ(together(&tasks, 4, 16), nullptr);  // each has one
+    EXPECT_EQ(together(&tasks, 1, 2), &ranks);
+    EXPECT_EQ(together(&tasks, 2, 2), nullptr);  // two at a time either way
+    EXPECT_EQ(together(&tasks, 1, 1), nullptr);
+  });
+}
+
 }  // namespace
 }  // namespace neyman

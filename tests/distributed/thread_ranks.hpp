@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -37,8 +38,10 @@ class ThreadRanks {
 
  private:
   struct Shared {
-    explicit Shared(std::size_t size) : all(size), barrier(static_cast<std::ptrdiff_t>(size)) {}
+    explicit Shared(std::size_t size)
+        : all(size), to(size), barrier(static_cast<std::ptrdiff_t>(size)) {}
     std::vector<std::string> all;
+    std::vector<std::vector<std::string>> to;  // by sender
     std::barrier<> barrier;
     std::atomic<std::size_t> counter{0};
   };
@@ -55,6 +58,15 @@ class ThreadRanks {
       auto out = shared_.all;
       shared_.barrier.arrive_and_wait();
       return out;
+    }
+    void exchange(const std::vector<std::string>& to, std::vector<std::string>& from) override {
+      shared_.to[rank_] = to;
+      shared_.barrier.arrive_and_wait();
+      for (std::size_t r = 0; r < size(); ++r) {
+        if (from[r].size() != shared_.to[r][rank_].size()) std::abort();  // MPI would be lost
+        from[r] = shared_.to[r][rank_];
+      }
+      shared_.barrier.arrive_and_wait();
     }
     std::string broadcast(const std::string& bytes) override { return gather(bytes).front(); }
     void restart() override {

@@ -25,6 +25,8 @@ class Communicator {
 
   /// The bytes of every rank, by rank, on every rank.
   virtual std::vector<std::string> gather(const std::string& mine) = 0;
+  /// Sends to[r] to each rank r and fills from[r], whose size must be that of what rank r sends.
+  virtual void exchange(const std::vector<std::string>& to, std::vector<std::string>& from) = 0;
   /// The bytes of rank 0.
   virtual std::string broadcast(const std::string& bytes) = 0;
 

@@ -23,7 +23,13 @@ class Tasks {
   /// @throw what a task throws, on every rank the same.
   virtual std::vector<std::string> run(std::size_t count, std::size_t at_once,
                                        const std::function<std::string(std::size_t)>& work) = 0;
+  /// The ranks, where all take part and may as well do one task together; else null.
+  virtual Communicator* ranks() { return nullptr; }
 };
+
+/// The ranks that do each of `count` tasks together, one task after the other, rather than each its
+/// own: where a task can be cut into `shares` such that this is faster. Null: each its own.
+Communicator* together(Tasks* tasks, std::size_t count, std::size_t shares);
 
 /// Tasks over the ranks of a communicator. Each takes a few at a time as it gets through, so that
 /// tasks may differ in length; all ranks then have all results. Which rank did what leaves no trace
@@ -33,6 +39,7 @@ class RankTasks final : public Tasks {
   explicit RankTasks(Communicator& ranks) : ranks_(ranks) {}
   std::vector<std::string> run(std::size_t count, std::size_t at_once,
                                const std::function<std::string(std::size_t)>& work) override;
+  Communicator* ranks() override { return &ranks_; }
 
  private:
   Communicator& ranks_;
