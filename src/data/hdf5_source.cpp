@@ -72,6 +72,9 @@ class Hdf5Source : public TableSource {
     row_ += block.rows;
   }
 
+  std::optional<std::uint64_t> rows() const override { return rows_; }
+  void seek(std::uint64_t row) override { row_ = std::min<std::uint64_t>(row, rows_); }
+
  private:
   void close() {
     datasets_.clear();
@@ -193,7 +196,9 @@ void Hdf5Source::read_hyperslab(std::size_t column, hid_t type, hsize_t first, h
   const hsize_t start[2] = {row_, first};
   const hsize_t count[2] = {rows, cols};
   const hdf5::Id file_space(H5Dget_space(source.dataset), H5Sclose);
-  const hdf5::Id memory_space = hdf5::simple_space({rows * cols});
+  // Of the same shape: between shapes that differ HDF5 maps each value by itself.
+  const hdf5::Id memory_space = hdf5::simple_space(
+      source.in_table ? std::vector<hsize_t>{rows, cols} : std::vector<hsize_t>{rows});
   if (H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, nullptr, count, nullptr) < 0 ||
       H5Dread(source.dataset, type, memory_space, file_space, H5P_DEFAULT, out) < 0) {
     hdf5::fail(path_, fmt::format("rows {} to {} of column '{}' cannot be read", row_,

@@ -244,6 +244,9 @@ class NpySource : public TableSource {
     row_ += block.rows;
   }
 
+  std::optional<std::uint64_t> rows() const override { return header_.rows; }
+  void seek(std::uint64_t row) override { row_ = std::min<std::uint64_t>(row, header_.rows); }
+
  private:
   void fetch(std::uint64_t item, std::uint64_t count) {
     bytes_.resize(count * header_.item_size);

@@ -185,6 +185,16 @@ const std::vector<std::string>& SampleReader::feature_names() const { return sta
 std::size_t SampleReader::rows() const { return state_->rows; }
 std::size_t SampleReader::dropped() const { return state_->dropped; }
 
+std::optional<std::size_t> SampleReader::file_rows() const { return state_->source->rows(); }
+
+void SampleReader::seek(std::size_t row) {
+  if (!file_rows())
+    throw FileError(state_->path +
+                    ": is a CSV file, which is read from the top to the end; to read it in any "
+                    "order, convert it to NPY or HDF5");
+  state_->source->seek(row);
+}
+
 ReadResult read_samples(const std::string& path, const ReadOptions& options) {
   SampleReader reader(path, options);
   ReadResult result;

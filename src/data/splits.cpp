@@ -194,6 +194,32 @@ Partition group_k_fold(std::span<const std::int64_t> groups, std::size_t folds,
   return deal_groups(rows, groups.size(), equal_fractions(folds), seed);
 }
 
+double hashed(std::int64_t group, std::uint64_t seed) {
+  // The finaliser of SplitMix64 (Steele, Lea and Flood 2014), twice.
+  std::uint64_t bits = static_cast<std::uint64_t>(group);
+  for (const std::uint64_t key : {seed, seed >> 32 | seed << 32}) {
+    bits = (bits ^ key) + 0x9e3779b97f4a7c15u;
+    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
+    bits ^= bits >> 31;
+  }
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+std::size_t hashed_fold(std::int64_t group, std::size_t folds, std::uint64_t seed) {
+  return static_cast<std::size_t>(hashed(group, seed) * static_cast<double>(folds));
+}
+
+Partition hashed_k_fold(std::span<const std::int64_t> groups, std::size_t folds,
+                        std::uint64_t seed) {
+  check_at_least("hashed_k_fold", "folds", folds, 1);
+  Partition parts(folds);
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    parts[hashed_fold(groups[i], folds, seed)].push_back(i);
+  check_none_empty("hashed_k_fold", parts, groups.size(), "events");
+  return parts;
+}
+
 std::vector<std::size_t> all_but(const Partition& partition, std::size_t part) {
   if (part >= partition.size()) {
     fail_argument("all_but", "part", fmt::format("{}", part),

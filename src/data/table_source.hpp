@@ -25,7 +25,7 @@ struct TableBlock {
   std::vector<std::int64_t> groups;
 };
 
-/// A table in a file, read from the top to the end.
+/// A table in a file, read from the top to the end, or from any row on.
 class TableSource {
  public:
   virtual ~TableSource() = default;
@@ -33,6 +33,10 @@ class TableSource {
   /// Reads at most `rows` further rows of the selected columns; none at the end. With
   /// `refuse_invalid` the source throws for a value that is not finite.
   virtual void read(std::size_t rows, const Selection& selection, TableBlock& block) = 0;
+  /// How many rows there are, where the file tells it before it is read: then `seek` may be called.
+  virtual std::optional<std::uint64_t> rows() const { return std::nullopt; }
+  /// The row that is read next.
+  virtual void seek(std::uint64_t) {}
 
  protected:
   std::vector<std::string> columns_;

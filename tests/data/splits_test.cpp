@@ -233,5 +233,41 @@ RC_GTEST_PROP(Splits, GroupsNeverStraddle, ()) {
   RC_ASSERT(high - low <= largest);  // else moving a group would have been better
 }
 
+TEST(Splits, HashedNumbersAreUniformAndIndependentOfEachOther) {
+  // Neighbouring groups and seeds. Two numbers of each group in a table of 16 × 16: χ² with 255
+  // degrees of freedom is within 255 ± 6·√510 but for 1e-8 of all hashes.
+  constexpr std::size_t cells = 16, count = 256 * 400;
+  for (const std::uint64_t seed : {0ULL, 1ULL, 77ULL, ~0ULL}) {
+    for (const bool neighbours : {false, true}) {
+      std::vector<double> table(cells * cells);
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto group = static_cast<std::int64_t>(i);
+        const double first = hashed(group, seed);
+        const double second = neighbours ? hashed(group + 1, seed) : hashed(group, seed + 1);
+        ASSERT_TRUE(first >= 0.0 && first < 1.0);
+        table[hashed_fold(group, cells, seed) * cells + static_cast<std::size_t>(second * cells)] +=
+            1.0;
+      }
+      double chi2 = 0.0;
+      for (const double n : table) chi2 += (n - 400.0) * (n - 400.0) / 400.0;
+      EXPECT_NEAR(chi2, 255.0, 6.0 * std::sqrt(510.0)) << seed << neighbours;
+    }
+  }
+}
+
+TEST(Splits, HashedFoldsKnowAGroupAgain) {
+  std::vector<std::int64_t> groups;
+  for (std::int64_t i = 0; i < 999; ++i) groups.push_back(i / 3 - 100);
+  const auto folds = hashed_k_fold(groups, 5, 3);
+  EXPECT_TRUE(partitions(folds, groups.size()));
+  EXPECT_TRUE(groups_are_whole(folds, groups));
+  for (std::size_t k = 0; k < 5; ++k)
+    for (const std::size_t i : folds[k]) EXPECT_EQ(hashed_fold(groups[i], 5, 3), k);
+  EXPECT_NE(folds, hashed_k_fold(groups, 5, 4));
+  EXPECT_EQ(hashed_k_fold(groups, 1, 3).front().size(), groups.size());
+  const std::vector<std::int64_t> one = {1};
+  EXPECT_CONTAINS(message_of<ArgumentError>([&] { hashed_k_fold(one, 3, 1); }), "is not empty");
+}
+
 }  // namespace
 }  // namespace neyman

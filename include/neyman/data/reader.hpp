@@ -77,6 +77,11 @@ class SampleReader {
   std::size_t rows() const;     ///< read so far, dropped ones included
   std::size_t dropped() const;  ///< left out so far
 
+  /// How many rows the file has, where it tells before they are read: not CSV.
+  std::optional<std::size_t> file_rows() const;
+  /// Goes on with this row. @throw FileError where `file_rows` is not known.
+  void seek(std::size_t row);
+
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -39,6 +39,18 @@ Partition stratified_k_fold(std::span<const int> labels, std::size_t folds, std:
 /// @throw ArgumentError where there are fewer groups than folds.
 Partition group_k_fold(std::span<const std::int64_t> groups, std::size_t folds, std::uint64_t seed);
 
+/// A number in [0, 1) that a group has wherever it is met, uniform over groups and independent for
+/// each seed: it cuts events that are not all in memory at once.
+double hashed(std::int64_t group, std::uint64_t seed);
+
+/// One of K folds by `hashed`: sizes differ as those of random draws do.
+std::size_t hashed_fold(std::int64_t group, std::size_t folds, std::uint64_t seed);
+
+/// The folds of events by `hashed_fold`.
+/// @throw ArgumentError unless there are folds, and events in each.
+Partition hashed_k_fold(std::span<const std::int64_t> groups, std::size_t folds,
+                        std::uint64_t seed);
+
 /// The events of all parts but one, ascending: what to train on where `part` is held out.
 std::vector<std::size_t> all_but(const Partition& partition, std::size_t part);
 
