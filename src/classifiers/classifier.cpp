@@ -60,6 +60,11 @@ void Classifier::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed, Pr
   fit({rows.x, rows.denominator, rows.weights, seed, progress});
 }
 
+void Classifier::fit_stream(const TrainingStream&) {
+  throw ArgumentError(kind() + ".fit_stream: the classifier is " + kind() +
+                      ", but must be mlp, or an ensemble of it, to learn from a stream");
+}
+
 Matrix Classifier::gradient(MatrixView) const {
   throw ArgumentError(kind() + ".gradient: the classifier is " + kind() +
                       ", but must be differentiable");
@@ -110,9 +115,8 @@ std::unique_ptr<Classifier> load_classifier(const Archive& archive) {
 
 namespace detail {
 
-std::vector<double> balanced_weights(const char* function, const TrainingSet& data) {
+void check_rows(const char* function, const TrainingSet& data) {
   const std::size_t n = data.size();
-  check_at_least(function, "rows", n, 2);
   check_at_least(function, "columns", data.x.cols(), 1);
   check_same_size(function, "denominator", data.denominator.size(), n, "one for each row");
   check_finite_table(function, data.x);
@@ -120,7 +124,19 @@ std::vector<double> balanced_weights(const char* function, const TrainingSet& da
     check_same_size(function, "weights", data.weights.size(), n, "one for each row");
     check_non_negative(function, "weights", data.weights);
   }
+}
 
+void check_sides(const char* function, const double (&weight)[2]) {
+  for (const int side : {0, 1})
+    if (!(weight[side] > 0.0))
+      fail_argument(function, side == 0 ? "the numerator's weight" : "the denominator's weight",
+                    "0", "positive: both sides need events");
+}
+
+std::vector<double> balanced_weights(const char* function, const TrainingSet& data) {
+  const std::size_t n = data.size();
+  check_at_least(function, "rows", n, 2);
+  check_rows(function, data);
   std::vector<double> weights(n, 1.0);
   std::copy(data.weights.begin(), data.weights.end(), weights.begin());
   double largest[2] = {0.0, 0.0}, total[2] = {0.0, 0.0};
@@ -128,10 +144,7 @@ std::vector<double> balanced_weights(const char* function, const TrainingSet& da
     double& so_far = largest[data.denominator[i] != 0];
     so_far = std::max(so_far, weights[i]);
   }
-  for (const int side : {0, 1})
-    if (!(largest[side] > 0.0))
-      fail_argument(function, side == 0 ? "the numerator's weight" : "the denominator's weight",
-                    "0", "positive: both sides need events");
+  check_sides(function, largest);
   // In units of each side's largest, so that no sum overflows and none vanishes.
   for (std::size_t i = 0; i < n; ++i) {
     const bool side = data.denominator[i] != 0;

@@ -11,6 +11,7 @@
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/data/splits.hpp"
 
 namespace neyman {
 
@@ -29,6 +30,16 @@ std::vector<double> bootstrap_weights(const TrainingSet& data, std::uint64_t see
   });
   return weights;
 }
+
+/// The same for rows of a stream, where each group has one draw.
+void weigh(TrainingRows& rows, std::uint64_t seed) {
+  rows.weights.resize(rows.groups.size(), 1.0);
+  for (std::size_t i = 0; i < rows.weights.size(); ++i)
+    rows.weights[i] *= -std::log1p(-hashed(rows.groups[i], seed));
+}
+
+/// Epochs of one member lie before those of the next: more than any training has.
+constexpr std::size_t apart = std::size_t{1} << 32;
 
 }  // namespace
 
@@ -66,37 +77,63 @@ Ensemble::Ensemble(Config config) : config_(std::move(config)) {
 
 std::unique_ptr<Classifier> Ensemble::fresh() const { return std::make_unique<Ensemble>(config_); }
 
-void Ensemble::fit(const TrainingSet& data) {
-  detail::balanced_weights("ensemble.fit", data);  // one message for all members
+void Ensemble::fit_members(
+    std::uint64_t seed, Progress* progress,
+    const std::function<void(Classifier&, std::size_t, std::uint64_t, Progress&)>& fit) {
   Members members(config_.members);
   parallel_tasks(members.size(), [&](std::size_t k) {
     std::unique_ptr<Classifier> member = config_.of[k % config_.of.size()]->fresh();
-    TrainingSet own = data;
-    Progress part(data.progress, Progress::fine / members.size());
-    own.progress = &part;
-    own.seed = derive_seed(data.seed, "ensemble", k);
-    std::vector<double> weights;
-    if (config_.bootstrap) {
-      weights = bootstrap_weights(data, own.seed);
-      own.weights = weights;
-    }
-    member->fit(own);
+    Progress part(progress, Progress::fine / members.size());
+    fit(*member, k, derive_seed(seed, "ensemble", k), part);
     members[k] = std::move(member);
   });
   members_ = std::move(members);
 }
 
+void Ensemble::fit(const TrainingSet& data) {
+  detail::balanced_weights("ensemble.fit", data);  // one message for all members
+  fit_members(data.seed, data.progress,
+              [&](Classifier& member, std::size_t, std::uint64_t seed, Progress& progress) {
+                TrainingSet own = data;
+                own.progress = &progress;
+                own.ranks = nullptr;  // members are trained at the same time
+                own.seed = seed;
+                std::vector<double> weights;
+                if (config_.bootstrap) {
+                  weights = bootstrap_weights(data, seed);
+                  own.weights = weights;
+                }
+                member.fit(own);
+              });
+}
+
 void Ensemble::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed, Progress* progress) {
-  constexpr std::size_t apart = std::size_t{1} << 32;  // more than any training has epochs
-  Members members(config_.members);
-  parallel_tasks(members.size(), [&](std::size_t k) {
-    std::unique_ptr<Classifier> member = config_.of[k % config_.of.size()]->fresh();
-    Progress part(progress, Progress::fine / members.size());
-    member->fit_epochs([&](std::size_t epoch) { return epochs(k * apart + epoch); },
-                       derive_seed(seed, "ensemble", k), &part);
-    members[k] = std::move(member);
-  });
-  members_ = std::move(members);
+  fit_members(
+      seed, progress, [&](Classifier& member, std::size_t k, std::uint64_t own, Progress& part) {
+        member.fit_epochs([&](std::size_t epoch) { return epochs(k * apart + epoch); }, own, &part);
+      });
+}
+
+bool Ensemble::streams() const {
+  return std::all_of(config_.of.begin(), config_.of.end(),
+                     [](const auto& one) { return one->streams(); });
+}
+
+void Ensemble::fit_stream(const TrainingStream& stream) {
+  if (!streams()) return Classifier::fit_stream(stream);
+  fit_members(stream.seed, stream.progress,
+              [&](Classifier& member, std::size_t k, std::uint64_t own, Progress& part) {
+                TrainingStream rows = stream;
+                rows.seed = own;
+                rows.progress = &part;
+                rows.ranks = nullptr;
+                rows.read = [&](std::size_t epoch, std::size_t window) {
+                  auto out = stream.read(k * apart + epoch, window);
+                  if (config_.bootstrap) weigh(out, own);
+                  return out;
+                };
+                member.fit_stream(rows);
+              });
 }
 
 std::vector<Logits> Ensemble::member_logits(MatrixView x) const {

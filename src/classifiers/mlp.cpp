@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <future>
 #include <limits>
 #include <numbers>
 #include <numeric>
@@ -16,6 +18,8 @@
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/data/splits.hpp"
+#include "neyman/distributed/ordered_sum.hpp"
 
 namespace neyman {
 namespace {
@@ -63,6 +67,43 @@ std::size_t group_rows(std::size_t batch) {
 }
 
 constexpr std::size_t scoring_block = 8192;
+
+/// Training rows in float32: standardised features, zeros, and the weight with the sign that the
+/// kernels read the side from.
+struct PackedRows {
+  mlp::Buffer data;
+  std::size_t stride = 0;
+  std::size_t rows() const { return stride == 0 ? 0 : data.size() / stride; }
+};
+
+/// Mean and 1/sd of each feature; a constant feature has scale 1.
+struct Scaling {
+  std::vector<double> mean, scale;
+  void add(double average, double variance) {
+    const double sd = std::sqrt(variance);
+    const bool constant = !(sd > 1e-12 * std::abs(average)) || !std::isfinite(1.0 / sd);
+    mean.push_back(average);
+    scale.push_back(constant ? 1.0 : 1.0 / sd);
+  }
+};
+
+/// What a training goes through.
+struct Course {
+  std::size_t rows = 0;     ///< of an epoch
+  std::size_t windows = 1;  ///< of an epoch
+  /// The rows of a window, which stay until the next call; all windows are asked for in turn.
+  std::function<const PackedRows&(std::size_t epoch, std::size_t window)> read;
+  PackedRows held_out = {};
+  double weight_decay = 0.0;
+  std::uint64_t seed = 0;
+  Progress* progress = nullptr;
+  Communicator* ranks = nullptr;
+};
+
+/// AdamW's decay where the configuration has none.
+double decay_for(const Mlp::Config& config, double effective_rows) {
+  return config.weight_decay.value_or(4.5 / std::sqrt(effective_rows));
+}
 
 }  // namespace
 
@@ -130,6 +171,8 @@ struct Mlp::State {
     return {x.data(), x.stride(), x.rows(), mean.data(), scale.data()};
   }
 
+  void train(const Config& config, const Course& course, const Scaling& scaling);
+
   mlp::Network network;
   mlp::Buffer parameters, transposed;
   std::vector<double> mean, scale;  // of the inputs, padded with zeros
@@ -138,20 +181,8 @@ struct Mlp::State {
 
 namespace {
 
-/// Training rows in float32: standardised features, zeros, and the weight with the sign that the
-/// kernels read the side from.
-struct PackedRows {
-  mlp::Buffer data;
-  std::size_t stride = 0;
-};
-
-struct Moments {
-  std::vector<double> mean, scale;
-};
-
-/// Weighted mean and 1/sd of each feature; a constant feature has scale 1.
-Moments moments(MatrixView x, const std::vector<double>& weights, std::size_t padding) {
-  Moments result{std::vector<double>(padding), std::vector<double>(padding)};
+/// Weighted moments of rows that are in memory.
+Scaling moments(MatrixView x, const std::vector<double>& weights) {
   const std::size_t cols = x.cols();
   using Sums = std::vector<double>;
   const auto add = [](Sums a, const Sums& b) {
@@ -171,30 +202,28 @@ Moments moments(MatrixView x, const std::vector<double>& weights, std::size_t pa
         return sum;
       },
       add);
-  for (std::size_t c = 0; c < cols; ++c) result.mean[c] = x(0, c) + sums[c] / sums[2 * cols];
+  std::vector<double> mean(cols);
+  for (std::size_t c = 0; c < cols; ++c) mean[c] = x(0, c) + sums[c] / sums[2 * cols];
   const Sums squares = reduce_blocks(
       x.rows(), default_block, Sums{},
       [&](Block block) {
         Sums sum(cols);
         for (std::size_t i = block.begin; i < block.end; ++i) {
           for (std::size_t c = 0; c < cols; ++c) {
-            const double d = x(i, c) - result.mean[c];
+            const double d = x(i, c) - mean[c];
             sum[c] += weights[i] * d * d;
           }
         }
         return sum;
       },
       add);
-  for (std::size_t c = 0; c < cols; ++c) {
-    const double sd = std::sqrt(squares[c] / sums[2 * cols]);
-    const bool constant = !(sd > 1e-12 * std::abs(result.mean[c])) || !std::isfinite(1.0 / sd);
-    result.scale[c] = constant ? 1.0 : 1.0 / sd;
-  }
+  Scaling result;
+  for (std::size_t c = 0; c < cols; ++c) result.add(mean[c], squares[c] / sums[2 * cols]);
   return result;
 }
 
 PackedRows pack_rows(const TrainingSet& data, const std::vector<double>& weights,
-                     const std::vector<std::uint32_t>& rows, const Moments& scaling) {
+                     const std::vector<std::uint32_t>& rows, const Scaling& scaling) {
   PackedRows packed;
   const std::size_t cols = data.x.cols();
   packed.stride = (cols + 1 + mlp::unit - 1) / mlp::unit * mlp::unit;
@@ -246,16 +275,12 @@ double rate(const Mlp::Config& c, std::size_t step, std::size_t steps, std::size
 /// One training: the network's parameters with all that Adam remembers.
 class Trainer {
  public:
-  Trainer(const Mlp::Config& config, const mlp::Network& network, const PackedRows& rows,
-          double weight_decay, std::uint64_t seed, Progress* progress)
+  Trainer(const Mlp::Config& config, const mlp::Network& network, const Course& course)
       : config_(config),
+        course_(course),
         network_(network),
         shape_(network.shape()),
         kernels_(mlp::kernels()),
-        rows_(rows),
-        weight_decay_(weight_decay),
-        seed_(seed),
-        progress_(progress),
         parameters_(shape_.parameters),
         transposed_(shape_.transposed),
         first_(shape_.parameters),
@@ -264,42 +289,50 @@ class Trainer {
         gradients_(1) {
     scratch_[0] = network.scratch();
     gradients_[0] = mlp::Buffer(shape_.parameters);
+    if (course.ranks != nullptr && course.ranks->size() > 1)
+      over_ranks_.emplace(*course.ranks, shape_.parameters);
     initialise();
   }
 
-  /// Trains on the first `training` rows, watches `held_out`, and returns the parameters to keep.
-  /// `renew` is called before each epoch, may replace the rows, and returns how many train.
-  mlp::Buffer train(std::size_t training, const std::vector<std::uint32_t>& held_out,
-                    const std::function<std::size_t(std::size_t)>& renew,
-                    std::vector<Mlp::Epoch>& history) {
-    std::vector<std::uint32_t> order(training);
-    const std::size_t batch = std::min(config_.batch_size, order.size());
-    const std::size_t steps_an_epoch = (order.size() + batch - 1) / batch;
+  /// Returns the parameters to keep.
+  mlp::Buffer train(std::vector<Mlp::Epoch>& history) {
+    const std::size_t windows = course_.windows;
+    const std::size_t window_rows =
+        std::max<std::size_t>(1, (course_.rows + windows - 1) / windows);
+    const std::size_t batch = std::min(config_.batch_size, window_rows);
+    const std::size_t steps_an_epoch = windows * ((window_rows + batch - 1) / batch);
     const std::size_t steps = steps_an_epoch * config_.epochs;
+    std::vector<std::uint32_t> order;
     mlp::Buffer best;
     double lowest = std::numeric_limits<double>::infinity();
     std::size_t since_best = 0, step = 0;
     for (std::size_t epoch = 0; epoch < config_.epochs; ++epoch) {
-      order.resize(renew(epoch));
-      mlp::random_order(order, seed_, epoch);
       double loss = 0.0;
-      for (std::size_t begin = 0; begin < order.size(); begin += batch, ++step) {
-        const std::size_t count = std::min(batch, order.size() - begin);
-        look_up(static_cast<double>(epoch) +
-                    static_cast<double>(begin) / static_cast<double>(order.size()),
-                count);
-        loss += accumulate(order, begin, count, 1.0f / static_cast<float>(batch));
-        update(step, rate(config_, step, steps, steps_an_epoch));
+      std::size_t rows = 0;
+      for (std::size_t window = 0; window < windows; ++window) {
+        rows_ = &course_.read(epoch, window);
+        order.resize(rows_->rows());
+        mlp::random_order(order, course_.seed, epoch * windows + window);
+        for (std::size_t begin = 0; begin < order.size(); begin += batch, ++step) {
+          const std::size_t count = std::min(batch, order.size() - begin);
+          const double done = static_cast<double>(begin) / static_cast<double>(order.size());
+          look_up(static_cast<double>(epoch) +
+                      (static_cast<double>(window) + done) / static_cast<double>(windows),
+                  count);
+          loss += accumulate(order, begin, count, 1.0f / static_cast<float>(batch));
+          update(step, rate(config_, step, steps, steps_an_epoch));
+        }
+        rows += order.size();
       }
-      history.push_back({loss / static_cast<double>(order.size()), 0.0});
+      history.push_back({loss / static_cast<double>(rows), 0.0});
       if (!std::isfinite(loss)) break;
-      if (held_out.empty()) {
-        if (progress_ != nullptr) progress_->merit("loss", history.back().training);
+      if (course_.held_out.rows() == 0) {
+        if (course_.progress != nullptr) course_.progress->merit("loss", history.back().training);
         continue;
       }
-      const double now = held_out_loss(held_out);
+      const double now = held_out_loss();
       history.back().held_out = now;
-      if (progress_ != nullptr) progress_->merit("held-out loss", now);
+      if (course_.progress != nullptr) course_.progress->merit("held-out loss", now);
       if (now < lowest) {
         lowest = now;
         since_best = 0;
@@ -324,12 +357,13 @@ class Trainer {
     if (rows_since_check_ <= rows_between) return;
     rows_since_check_ = 0;
     check_stop();
-    if (progress_ != nullptr) progress_->reach(epochs / static_cast<double>(config_.epochs));
+    if (course_.progress != nullptr)
+      course_.progress->reach(epochs / static_cast<double>(config_.epochs));
   }
 
   /// Normal weights of variance gain/inputs; biases 0.
   void initialise() {
-    RandomStream random(seed_, "mlp-weights");
+    RandomStream random(course_.seed, "mlp-weights");
     std::vector<float> plain;
     for (std::size_t l = 0; l < shape_.count; ++l) {
       const mlp::Layer& layer = shape_.layers[l];
@@ -360,21 +394,24 @@ class Trainer {
       gradients_.emplace_back(shape_.parameters);
     }
     std::vector<double> parts(groups);
-    parallel_tasks(groups, [&](std::size_t g) { parts[g] = one_group(g); });
+    parallel_tasks(groups, [&](std::size_t g) {
+      if (!over_ranks_ || over_ranks_->is_mine(g)) parts[g] = one_group(g);
+    });
     float* total = gradients_[0].data();
+    if (over_ranks_)
+      (*over_ranks_)([&](std::size_t g) { return gradients_[g].data(); }, parts, total);
     for (std::size_t g = 1; g < groups; ++g) {
       float* part = gradients_[g].data();
-      for (std::size_t i = 0; i < shape_.parameters; ++i) {
-        total[i] += part[i];
-        part[i] = 0.0f;
-      }
+      if (!over_ranks_)
+        for (std::size_t i = 0; i < shape_.parameters; ++i) total[i] += part[i];
+      std::fill_n(part, shape_.parameters, 0.0f);
     }
     return std::accumulate(parts.begin(), parts.end(), 0.0);
   }
 
   double sum_group(const std::vector<std::uint32_t>& order, std::size_t begin, std::size_t count,
                    float scale, float* gradient, float* scratch) const {
-    const mlp::Rows rows{rows_.data.data(), rows_.stride, order.data() + begin, count,
+    const mlp::Rows rows{rows_->data.data(), rows_->stride, order.data() + begin, count,
                          order.size() - begin - count};
     return kernels_.accumulate(shape_, static_cast<mlp::Loss>(config_.loss), parameters_.data(),
                                transposed_.data(), rows, scale, gradient, scratch);
@@ -389,7 +426,7 @@ class Trainer {
     adam.beta2 = static_cast<float>(config_.beta2);
     adam.second_scale = static_cast<float>(1.0 / (1.0 - std::pow(config_.beta2, t)));
     adam.epsilon = 1e-8f;
-    adam.weight_decay = static_cast<float>(learning_rate * weight_decay_);
+    adam.weight_decay = static_cast<float>(learning_rate * course_.weight_decay);
     adam.l2 = static_cast<float>(config_.l2);
     kernels_.adam(shape_, adam, parameters_.data(), transposed_.data(), gradients_[0].data(),
                   first_.data(), second_.data());
@@ -401,12 +438,15 @@ class Trainer {
     return to;
   }
 
-  double held_out_loss(const std::vector<std::uint32_t>& rows) const {
+  double held_out_loss() const {
+    const PackedRows& held_out = course_.held_out;
+    std::vector<std::uint32_t> rows(held_out.rows());
+    std::iota(rows.begin(), rows.end(), 0u);
     const double sum = sum_blocks(
         rows.size(),
         [&](Block block) {
           mlp::Buffer scratch = network_.scratch();
-          const mlp::Rows part{rows_.data.data(), rows_.stride, rows.data() + block.begin,
+          const mlp::Rows part{held_out.data.data(), held_out.stride, rows.data() + block.begin,
                                block.size(), 0};
           return kernels_.accumulate(shape_, static_cast<mlp::Loss>(config_.loss),
                                      parameters_.data(), nullptr, part, 1.0f, nullptr,
@@ -417,13 +457,12 @@ class Trainer {
   }
 
   const Mlp::Config& config_;
+  const Course& course_;
   const mlp::Network& network_;
   const mlp::Shape& shape_;
   const mlp::Kernels& kernels_;
-  const PackedRows& rows_;
-  double weight_decay_;
-  std::uint64_t seed_;
-  Progress* progress_;
+  const PackedRows* rows_ = nullptr;  // of the window at work
+  std::optional<OrderedSum> over_ranks_;
   mlp::Buffer parameters_, transposed_, first_, second_;
   std::vector<mlp::Buffer> scratch_, gradients_;  // one for each group of a batch
   std::size_t rows_since_check_ = 0;
@@ -465,6 +504,11 @@ Mlp::~Mlp() = default;
 Mlp::Mlp(Mlp&&) noexcept = default;
 Mlp& Mlp::operator=(Mlp&&) noexcept = default;
 
+std::size_t Mlp::shares() const {
+  const std::size_t group = group_rows(config_.batch_size);
+  return (config_.batch_size + group - 1) / group;
+}
+
 void Mlp::fit(const TrainingSet& data) { learn(data, nullptr); }
 
 void Mlp::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed, Progress* progress) {
@@ -481,38 +525,213 @@ void Mlp::learn(const TrainingSet& data, const TrainingEpochs* epochs) {
   if (data.size() > std::numeric_limits<std::uint32_t>::max()) {
     fail_argument(function, "rows", std::to_string(data.size()), "at most 4294967295");
   }
-  auto state = std::make_unique<State>(data.x.cols(), config_);
-  Moments scaling = moments(data.x, weights, state->mean.size());
+  const Scaling scaling = moments(data.x, weights);
   const Split split = split_rows(data, config_.held_out, weights);
+  PackedRows packed = pack_rows(data, weights, split.training, scaling);
+  const double passes = epochs == nullptr ? 1.0 : static_cast<double>(config_.epochs);
 
-  // training rows first
-  std::vector<std::uint32_t> rows = split.training;
-  rows.insert(rows.end(), split.held_out.begin(), split.held_out.end());
-  PackedRows packed = pack_rows(data, weights, rows, scaling);
-  std::vector<std::uint32_t> held_out(split.held_out.size());
-  std::iota(held_out.begin(), held_out.end(), static_cast<std::uint32_t>(split.training.size()));
-
-  const auto renew = [&](std::size_t epoch) {
-    if (epochs == nullptr || epoch == 0) return split.training.size();
+  Course course;
+  course.rows = split.training.size();
+  course.read = [&](std::size_t epoch, std::size_t) -> const PackedRows& {
+    if (epochs == nullptr || epoch == 0) return packed;
     const TrainingRows next = (*epochs)(epoch);
     check_same_size(function, "a row of an epoch", next.x.cols(), data.x.cols(),
                     "features, as in the first");
     const TrainingSet set{next.x, next.denominator, next.weights, data.seed};
     auto own = detail::balanced_weights(function, set);
-    const Split used = split_rows(set, 0.0, own);
-    packed = pack_rows(set, own, used.training, scaling);
-    return used.training.size();
+    packed = pack_rows(set, own, split_rows(set, 0.0, own).training, scaling);
+    return packed;
   };
+  course.held_out = pack_rows(data, weights, split.held_out, scaling);
+  course.weight_decay = decay_for(config_, passes * effective_rows(weights));
+  course.seed = data.seed;
+  course.progress = data.progress;
+  course.ranks = data.ranks;
+  auto state = std::make_unique<State>(data.x.cols(), config_);
+  state->train(config_, course, scaling);
+  state_ = std::move(state);
+}
 
-  const double passes = epochs == nullptr ? 1.0 : static_cast<double>(config_.epochs);
-  const double decay =
-      config_.weight_decay.value_or(4.5 / std::sqrt(passes * effective_rows(weights)));
-  Trainer trainer(config_, state->network, packed, decay, data.seed, data.progress);
-  state->parameters = trainer.train(split.training.size(), held_out, renew, state->history);
-  mlp::kernels().transpose(state->network.shape(), state->parameters.data(),
-                           state->transposed.data());
-  state->mean = std::move(scaling.mean);
-  state->scale = std::move(scaling.scale);
+void Mlp::State::train(const Config& config, const Course& course, const Scaling& scaling) {
+  Trainer trainer(config, network, course);
+  parameters = trainer.train(history);
+  mlp::kernels().transpose(network.shape(), parameters.data(), transposed.data());
+  std::copy(scaling.mean.begin(), scaling.mean.end(), mean.begin());
+  std::copy(scaling.scale.begin(), scaling.scale.end(), scale.begin());
+}
+
+namespace {
+
+/// What `make` gives for 0, 1, …: each is made by another thread while the one before is in use.
+template <class T>
+class MadeAhead {
+ public:
+  MadeAhead(std::size_t count, std::function<T(std::size_t)> make)
+      : count_(count), make_(std::move(make)) {
+    start();
+  }
+  MadeAhead(const MadeAhead&) = delete;
+  MadeAhead& operator=(const MadeAhead&) = delete;
+  T next() {
+    T out = coming_.get();
+    start();
+    return out;
+  }
+
+ private:
+  void start() {
+    if (next_ == count_) return;
+    coming_ = std::async(std::launch::async, [this, i = next_++] { return make_(i); });
+  }
+
+  std::size_t count_, next_ = 0;
+  std::function<T(std::size_t)> make_;
+  std::future<T> coming_;  // waits for the other thread where it is destroyed
+};
+
+/// Sums over rows of one side: Σw, Σw², and of each feature the weighted mean and Σw(x − mean)².
+struct SideSums {
+  std::size_t rows = 0;
+  double weight = 0.0, squares = 0.0;
+  std::vector<double> mean, deviations;
+
+  void add(std::span<const double> x, double w) {  // West (1979)
+    mean.resize(x.size());
+    deviations.resize(x.size());
+    ++rows;
+    weight += w;
+    squares += w * w;
+    const double part = w / weight;
+    for (std::size_t c = 0; c < x.size(); ++c) {
+      const double d = x[c] - mean[c];
+      mean[c] += part * d;
+      deviations[c] += w * d * (x[c] - mean[c]);
+    }
+  }
+};
+
+/// A stream of rows with what one pass over it tells, ready to be packed.
+class StreamedRows {
+ public:
+  StreamedRows(const TrainingStream& stream, double held_out)
+      : seed_(derive_seed(stream.seed, "mlp-hold-out")) {
+    constexpr double most = 262144;
+    held_out_ =
+        std::min(held_out, most / static_cast<double>(std::max<std::size_t>(stream.rows, 1)));
+    MadeAhead<TrainingRows> windows(stream.windows,
+                                    [&](std::size_t w) { return stream.read(0, w); });
+    for (std::size_t w = 0; w < stream.windows; ++w) {
+      check_stop();
+      survey(windows.next());
+    }
+    check_at_least(function, "rows", rows(), 2);
+    detail::check_sides(function, {training_[0].weight, training_[1].weight});
+    balance(training_, training_factor_);
+    balance(held_, held_factor_);
+    for (std::size_t c = 0; c < training_[0].mean.size(); ++c) {
+      const auto variance = [&](const SideSums& side) { return side.deviations[c] / side.weight; };
+      const double apart = 0.5 * (training_[0].mean[c] - training_[1].mean[c]);
+      scaling_.add(0.5 * (training_[0].mean[c] + training_[1].mean[c]),
+                   0.5 * (variance(training_[0]) + variance(training_[1])) + apart * apart);
+    }
+  }
+
+  /// That train.
+  std::size_t rows() const { return training_[0].rows + training_[1].rows; }
+  const Scaling& scaling() const { return scaling_; }
+  /// With equal weight of both sides.
+  double effective_rows() const {
+    double sum = 0.0;
+    for (const auto& side : training_) sum += side.squares / (side.weight * side.weight);
+    return 4.0 / sum;
+  }
+  PackedRows pack(const TrainingRows& window) const {
+    return pack(window, false, training_factor_);
+  }
+  PackedRows pack_held_out() const { return pack(held_rows_, true, held_factor_); }
+
+ private:
+  static constexpr const char* function = "Mlp::fit_stream";
+
+  bool is_held_out(const TrainingRows& window, std::size_t row) const {
+    return held_out_ > 0.0 && hashed(window.groups[row], seed_) < held_out_;
+  }
+
+  void survey(const TrainingRows& window) {
+    if (window.x.rows() == 0) return;
+    detail::check_rows(function, {window.x, window.denominator, window.weights});
+    check_same_size(function, "groups", window.groups.size(), window.x.rows(), "one for each row");
+    if (features_ == 0) features_ = window.x.cols();
+    check_same_size(function, "a row of a window", window.x.cols(), features_,
+                    "features, as in the first");
+    for (std::size_t i = 0; i < window.x.rows(); ++i) {
+      const double weight = window.weights.empty() ? 1.0 : window.weights[i];
+      if (weight == 0.0) continue;
+      const bool side = window.denominator[i] != 0, held = is_held_out(window, i);
+      (held ? held_ : training_)[side].add(window.x.row(i), weight);
+      if (held) keep(window, i, weight);
+    }
+  }
+
+  void keep(const TrainingRows& window, std::size_t row, double weight) {
+    if (held_rows_.x.cols() == 0) held_rows_.x = Matrix(0, features_);
+    held_rows_.x.append(window.x.rows(row, row + 1));
+    held_rows_.denominator.push_back(window.denominator[row]);
+    held_rows_.weights.push_back(weight);
+    held_rows_.groups.push_back(window.groups[row]);
+  }
+
+  /// Factors of the weights with which each side has half of the rows' number.
+  static void balance(const std::array<SideSums, 2>& sides, std::array<double, 2>& factor) {
+    const double half = 0.5 * static_cast<double>(sides[0].rows + sides[1].rows);
+    for (const int side : {0, 1})
+      factor[side] = sides[side].weight > 0.0 ? half / sides[side].weight : 0.0;
+  }
+
+  PackedRows pack(const TrainingRows& window, bool held_out,
+                  const std::array<double, 2>& factor) const {
+    std::vector<double> weights(window.x.rows());
+    std::vector<std::uint32_t> rows;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      weights[i] =
+          (window.weights.empty() ? 1.0 : window.weights[i]) * factor[window.denominator[i] != 0];
+      if (weights[i] > 0.0 && is_held_out(window, i) == held_out)
+        rows.push_back(static_cast<std::uint32_t>(i));
+    }
+    return pack_rows({window.x, window.denominator}, weights, rows, scaling_);
+  }
+
+  std::uint64_t seed_;
+  double held_out_ = 0.0;
+  std::size_t features_ = 0;
+  std::array<SideSums, 2> training_, held_;
+  std::array<double, 2> training_factor_{}, held_factor_{};
+  TrainingRows held_rows_;
+  Scaling scaling_;
+};
+
+}  // namespace
+
+void Mlp::fit_stream(const TrainingStream& stream) {
+  const StreamedRows rows(stream, config_.held_out);
+  MadeAhead<PackedRows> ahead(config_.epochs * stream.windows, [&](std::size_t i) {
+    return rows.pack(stream.read(i / stream.windows, i % stream.windows));
+  });
+  PackedRows now;
+  Course course;
+  course.rows = rows.rows();
+  course.windows = stream.windows;
+  course.read = [&](std::size_t, std::size_t) -> const PackedRows& {
+    now = {};  // its memory is free before the next but one is read
+    return now = ahead.next();
+  };
+  course.held_out = rows.pack_held_out();
+  course.weight_decay = decay_for(config_, rows.effective_rows());
+  course.seed = stream.seed;
+  course.progress = stream.progress;
+  course.ranks = stream.ranks;
+  auto state = std::make_unique<State>(rows.scaling().mean.size(), config_);
+  state->train(config_, course, rows.scaling());
   state_ = std::move(state);
 }
 

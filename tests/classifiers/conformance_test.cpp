@@ -87,6 +87,29 @@ TEST_P(EveryClassifier, LearnsFromRowsMadeAnewForEachEpoch) {
   EXPECT_EQ(classifier->logits(test.x), again->logits(test.x));
 }
 
+TEST_P(EveryClassifier, LearnsFromAStreamOrSaysThatItDoesNot) {
+  TrainingStream stream;
+  stream.rows = 20000;
+  stream.windows = 4;
+  stream.seed = 1;
+  stream.read = [](std::size_t, std::size_t window) {
+    auto data = two_normals(2500, 2500, 1, 1000 + window);
+    TrainingRows out{std::move(data.x), std::move(data.denominator), {}, {}};
+    for (std::int64_t i = 0; i < 5000; ++i)
+      out.groups.push_back(i + 5000 * static_cast<std::int64_t>(window));
+    return out;
+  };
+  auto classifier = make();
+  if (!classifier->streams())
+    return expect_message([&] { classifier->fit_stream(stream); }, "to learn from a stream");
+  const Labelled test = two_normals(5000, 5000, 1, 99);
+  classifier->fit_stream(stream);
+  EXPECT_LT(mean_error(*classifier, test.x), 1.5 * limit(GetParam()).known_answer);
+  const auto again = make();
+  again->fit_stream(stream);
+  EXPECT_EQ(classifier->logits(test.x), again->logits(test.x));
+}
+
 TEST_P(EveryClassifier, LearnsTheKnownAnswer) {
   const auto classifier = fitted(two_normals(10000, 10000));
   const Labelled fresh = two_normals(5000, 5000, 1, 99);

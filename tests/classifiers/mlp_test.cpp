@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "classifiers/mlp_network.hpp"
+#include "distributed/thread_ranks.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
@@ -873,6 +874,204 @@ TEST(MlpEpochs, SaysWhatDoesNotFit) {
   EXPECT_NE(message(epochs_config(), [](std::size_t e) { return noisy_rows(100, 1, 2 + e); })
                 .find("as in the first"),
             std::string::npos);
+}
+
+// ---- Rows that are read window by window.
+
+/// The rows of a table, with their numbers as groups, in windows: row i is in window i mod count.
+TrainingStream stream_of(const TrainingRows& table, std::size_t windows) {
+  TrainingStream out;
+  out.rows = table.x.rows();
+  out.windows = windows;
+  out.seed = 5;
+  out.read = [&table, windows](std::size_t, std::size_t window) {
+    std::vector<std::size_t> chosen;
+    for (std::size_t i = window; i < table.x.rows(); i += windows) chosen.push_back(i);
+    TrainingRows rows{table.x.take(chosen), {}, {}, {}};
+    for (const std::size_t i : chosen) {
+      rows.denominator.push_back(table.denominator[i]);
+      if (!table.weights.empty()) rows.weights.push_back(table.weights[i]);
+      rows.groups.push_back(static_cast<std::int64_t>(i));
+    }
+    return rows;
+  };
+  return out;
+}
+
+TEST(MlpStream, OneWindowIsTrainedOnAsRowsInMemory) {
+  auto rows = noisy_rows(301, 1);  // sides of different sizes, with an offset and weights
+  for (std::size_t i = 0; i < 301; ++i) {
+    rows.x(i, 1) = 1e4 + 0.1 * rows.x(i, 1);
+    rows.weights.push_back(0.5 + static_cast<double>(i % 3));
+  }
+  Mlp in_memory(epochs_config()), streamed(epochs_config());
+  in_memory.fit({rows.x, rows.denominator, rows.weights, 5});
+  streamed.fit_stream(stream_of(rows, 1));
+  Archive a, b;
+  in_memory.save(a);
+  streamed.save(b);
+  for (const char* key : {"mean", "scale"})
+    for (std::size_t c = 0; c < 2; ++c)
+      EXPECT_NEAR(b.numbers(key)[c], a.numbers(key)[c], 1e-9 * std::abs(a.numbers(key)[c]));
+  // Rows stand in another order (side by side in memory), so that batches differ: the loss is as
+  // low, not the same.
+  EXPECT_NEAR(streamed.history().back().training, in_memory.history().back().training, 0.02);
+}
+
+TEST(MlpStream, ReachesTheLossOfRowsInMemory) {
+  // z* = x0 − ½. Ten windows of each 400 rows, sorted by side within the table.
+  auto rows = noisy_rows(4000, 1);
+  Mlp::Config config;
+  config.hidden = {16};
+  config.epochs = 10;
+  const auto test = noisy_rows(20000, 77);
+  const auto loss = [&](const Mlp& network) {
+    const auto z = network.logits(test.x);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < z.size(); ++i)
+      sum += std::log1p(std::exp(test.denominator[i] != 0 ? -z[i] : z[i]));
+    return sum / static_cast<double>(z.size());
+  };
+  Mlp in_memory(config), streamed(config);
+  in_memory.fit({rows.x, rows.denominator, {}, 5});
+  streamed.fit_stream(stream_of(rows, 10));
+  double best = 0.0;
+  for (std::size_t i = 0; i < test.x.rows(); ++i) {
+    const double z = test.x(i, 0) - 0.5;
+    best += std::log1p(std::exp(test.denominator[i] != 0 ? -z : z)) / 20000;
+  }
+  // Both are within a few parameters/rows of the exact ratio's loss.
+  EXPECT_LT(loss(in_memory), best + 0.01);
+  EXPECT_LT(loss(streamed), best + 0.01);
+  EXPECT_NEAR(loss(streamed), loss(in_memory), 0.005);
+}
+
+TEST(MlpStream, HasTheSameBitsForAnyNumberOfThreads) {
+  const auto rows = noisy_rows(9000, 1);
+  auto config = epochs_config();
+  config.batch_size = 4096;
+  config.held_out = 0.2;
+  std::vector<std::vector<float>> found;
+  for (const std::size_t count : {1U, 2U, 5U}) {
+    set_threads(count);
+    Mlp network(config);
+    network.fit_stream(stream_of(rows, 2));
+    found.push_back(network.parameters());
+  }
+  set_threads(0);
+  EXPECT_EQ(found[0], found[1]);
+  EXPECT_EQ(found[0], found[2]);
+}
+
+TEST(MlpStream, HoldsOutGroupsAndStopsEarly) {
+  // Sides that x does not tell apart, and a wide network: what it learns is noise, and the held-out
+  // loss rises after the first epochs.
+  auto rows = noisy_rows(600, 3);
+  for (std::size_t i = 0; i < 600; ++i) rows.x(i, 0) -= rows.denominator[i];
+  Mlp::Config config;
+  config.hidden = {64, 64};
+  config.epochs = 200;
+  config.weight_decay = 0.0;
+  config.held_out = 0.3;
+  config.patience = 5;
+  Mlp network(config);
+  network.fit_stream(stream_of(rows, 3));
+  EXPECT_LT(network.history().size(), 100U);
+  double lowest = 1.0;
+  for (const auto& epoch : network.history()) lowest = std::min(lowest, epoch.held_out);
+  EXPECT_GT(lowest, 0.6);  // log 2 where nothing is known; a row that was trained on has less
+  EXPECT_EQ(network.history()[network.history().size() - 6].held_out, lowest);
+}
+
+TEST(MlpStream, SaysWhatDoesNotFit) {
+  const auto rows = noisy_rows(100, 1);
+  const auto message = [](TrainingStream stream) -> std::string {
+    try {
+      Mlp(epochs_config()).fit_stream(stream);
+    } catch (const ArgumentError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  const auto changed = [&](auto&& change) {
+    auto stream = stream_of(rows, 2);
+    stream.read = [read = stream.read, change](std::size_t epoch, std::size_t window) {
+      auto out = read(epoch, window);
+      change(out, epoch, window);
+      return out;
+    };
+    return message(stream);
+  };
+  const auto contains = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  contains(changed([](TrainingRows& out, std::size_t, std::size_t) {
+             std::fill(out.denominator.begin(), out.denominator.end(), 0);
+           }),
+           "the denominator's weight is 0");
+  contains(changed([](TrainingRows& out, std::size_t, std::size_t) { out.groups.pop_back(); }),
+           "groups");
+  contains(changed([](TrainingRows& out, std::size_t, std::size_t window) {
+             if (window == 1) out.x(0, 1) = std::nan("");
+           }),
+           "x[row 0, column 1] is nan, but must be finite");
+  // What the reader throws, from the thread that reads ahead.
+  contains(changed([](TrainingRows&, std::size_t epoch, std::size_t) {
+             if (epoch == 2) throw ArgumentError("the disk is gone");
+           }),
+           "the disk is gone");
+}
+
+// ---- One training by several ranks.
+
+TEST(MlpRanks, GiveTheBitsOfOneProcess) {
+  // Batches of 5000 rows have five groups, the last one of an epoch fewer; those of 300 have one,
+  // which all ranks do alike.
+  const auto rows = noisy_rows(18001, 1, 5);
+  for (const std::size_t batch : {5000U, 16384U, 300U}) {
+    auto config = epochs_config();
+    config.batch_size = batch;
+    config.epochs = 2;
+    config.held_out = 0.1;
+    Mlp alone(config);
+    alone.fit({rows.x, rows.denominator, {}, 5});
+    for (const std::size_t size : {1U, 2U, 3U, 4U, 7U})
+      testing::ThreadRanks::run(size, [&](Communicator& ranks) {
+        Mlp network(config);
+        TrainingSet data{rows.x, rows.denominator, {}, 5};
+        data.ranks = &ranks;
+        network.fit(data);
+        EXPECT_EQ(network.parameters(), alone.parameters()) << size;
+        EXPECT_EQ(network.history(), alone.history()) << size;
+      });
+  }
+}
+
+TEST(MlpRanks, ReadAStreamTogether) {
+  const auto rows = noisy_rows(12000, 1);
+  auto config = epochs_config();
+  config.batch_size = 4096;
+  Mlp alone(config);
+  alone.fit_stream(stream_of(rows, 2));
+  testing::ThreadRanks::run(3, [&](Communicator& ranks) {
+    Mlp network(config);
+    auto stream = stream_of(rows, 2);
+    stream.ranks = &ranks;
+    network.fit_stream(stream);
+    EXPECT_EQ(network.parameters(), alone.parameters());
+  });
+}
+
+TEST(MlpRanks, SharesAreGroupsOfABatch) {
+  const auto shares = [](std::size_t batch) {
+    Mlp::Config config;
+    config.batch_size = batch;
+    return Mlp(config).shares();
+  };
+  EXPECT_EQ(shares(128), 1U);
+  EXPECT_EQ(shares(1024), 1U);
+  EXPECT_EQ(shares(4096), 4U);
+  EXPECT_EQ(shares(1 << 20), 16U);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,8 @@
 
 namespace neyman {
 
+class Communicator;
+
 /// What a classifier learns from: rows of features, which side each belongs to, and weights.
 /// The two sides are given equal total weight by `fit`, whatever their sizes and weights.
 struct TrainingSet {
@@ -24,6 +27,8 @@ struct TrainingSet {
   std::span<const double> weights = {};       ///< one a row, or empty: all 1
   std::uint64_t seed = 0;
   Progress* progress = nullptr;  ///< told of the share that is done and of the loss; or nobody is
+  /// Ranks that train one classifier together, each with the same set; null: this process alone.
+  Communicator* ranks = nullptr;
 
   std::size_t size() const { return x.rows(); }
 };
@@ -33,11 +38,30 @@ struct TrainingRows {
   Matrix x;
   std::vector<std::uint8_t> denominator;
   std::vector<double> weights = {};
+  std::vector<std::int64_t> groups = {};  ///< one a row, or empty; rows of a stream have them
 };
 
 /// Makes the rows of one epoch: other ones for every number, about as many, the same for the same.
 /// Called from several threads at once.
 using TrainingEpochs = std::function<TrainingRows(std::size_t epoch)>;
+
+/// Rows that are learned from as they are read, because they are more than memory holds.
+struct TrainingStream {
+  std::size_t rows = 0;     ///< about how many there are
+  std::size_t windows = 1;  ///< of an epoch: together they hold every row once
+  /// The rows of a window, with groups; about as many in each, the same for the same numbers.
+  /// Called from several threads at once.
+  std::function<TrainingRows(std::size_t epoch, std::size_t window)> read = {};
+  std::uint64_t seed = 0;
+  Progress* progress = nullptr;
+  Communicator* ranks = nullptr;  ///< as in TrainingSet
+
+  /// How many windows rows are cut into: each has about four million numbers.
+  static std::size_t windows_for(std::size_t rows, std::size_t columns) {
+    constexpr std::size_t numbers = std::size_t{1} << 22;
+    return std::max<std::size_t>(1, (rows * columns + numbers - 1) / numbers);
+  }
+};
 
 /// Learns to tell numerator from denominator; its score reduces x to one number.
 ///
@@ -59,6 +83,13 @@ class Classifier {
   /// @throw ArgumentError as `fit`.
   virtual void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed,
                           Progress* progress = nullptr);
+  /// Whether `fit_stream` is there: kinds that learn by epochs have it.
+  virtual bool streams() const { return false; }
+  /// Trains on rows that are read window by window, in every epoch anew.
+  /// @throw ArgumentError as `fit`, and where the kind does not stream.
+  virtual void fit_stream(const TrainingStream& stream);
+  /// Into how many parts ranks can cut each step of a training; 1: they cannot train one together.
+  virtual std::size_t shares() const { return 1; }
   virtual bool fitted() const = 0;
   virtual std::size_t features() const = 0;
 
@@ -98,6 +129,10 @@ inline void tell(Progress* progress, double share, const char* merit, double val
   progress->merit(merit, value);
   progress->reach(share);
 }
+/// Checks sizes, values and weights of a training set, not that both sides have rows.
+void check_rows(const char* function, const TrainingSet& data);
+/// @throw ArgumentError unless each side has weight.
+void check_sides(const char* function, const double (&weight)[2]);
 /// Checks a training set and returns weights with a sum of n/2 on each side.
 std::vector<double> balanced_weights(const char* function, const TrainingSet& data);
 /// What every `logits` asks of its input: a fitted classifier, its number of columns, finite

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +37,11 @@ class Ensemble : public Classifier {
   /// Every member has epochs of its own; `bootstrap` is not needed and not done.
   void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed,
                   Progress* progress = nullptr) override;
+  /// True where every member does.
+  bool streams() const override;
+  /// Every member reads the rows in an order of its own; with `bootstrap`, the rows of a group have
+  /// one draw.
+  void fit_stream(const TrainingStream& stream) override;
   bool fitted() const override { return !members_.empty(); }
   std::size_t features() const override { return fitted() ? members_.front()->features() : 0; }
   Logits logits(MatrixView x) const override;
@@ -51,6 +58,10 @@ class Ensemble : public Classifier {
   const std::vector<std::shared_ptr<const Classifier>>& members() const { return members_; }
 
  private:
+  /// Trains each member by `fit`, with a seed of its own.
+  void fit_members(std::uint64_t seed, Progress* progress,
+                   const std::function<void(Classifier& member, std::size_t k, std::uint64_t seed,
+                                            Progress& progress)>& fit);
   std::vector<Logits> member_logits(MatrixView x) const;
 
   Config config_;

@@ -19,7 +19,7 @@ namespace neyman {
 /// log-odds of the denominator directly; squared error is (σ(z) − y)². Inside, everything is
 /// float32; the kernels are chosen for the machine's instruction set (the environment variable
 /// NEYMAN_ISA = v2 | v3 | v4 pins one). The same seed gives the same bits on any number of
-/// threads; between instruction sets the last bits differ.
+/// threads and ranks; between instruction sets the last bits differ.
 ///
 /// Known weaknesses: one training finds one local optimum, so log r carries a scatter from seed
 /// to seed (an `ensemble` averages it away and shows it); inputs beyond 10⁶ standard deviations
@@ -85,6 +85,13 @@ class Mlp final : public Classifier {
   /// @throw ArgumentError where `held_out` is not 0, or an epoch has other columns.
   void fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed,
                   Progress* progress = nullptr) override;
+  bool streams() const override { return true; }
+  /// Rows are shuffled within each window. A pass before the training finds the scales of the
+  /// features and the weight of each side; `held_out` is then a part of the groups, and at most
+  /// 262 144 rows. The next window is read while one is trained on.
+  void fit_stream(const TrainingStream& stream) override;
+  /// Groups of at least 1024 rows of a batch, at most 16.
+  std::size_t shares() const override;
   bool fitted() const override { return state_ != nullptr; }
   std::size_t features() const override;
 
