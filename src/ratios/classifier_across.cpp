@@ -13,6 +13,7 @@
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/data/sample_stream.hpp"
 #include "neyman/data/splits.hpp"
 #include "neyman/distributed/tasks.hpp"
 
@@ -48,7 +49,8 @@ std::vector<std::size_t> shuffled(std::size_t count, RandomStream& random) {
   return out;
 }
 
-Partition cut(const Samples& events, std::size_t folds, std::uint64_t seed) {
+Partition cut(const Samples& events, bool streamed, std::size_t folds, std::uint64_t seed) {
+  if (streamed) return hashed_k_fold(events.groups, folds, seed);
   if (folds == 1) {
     Partition all(1);
     all[0].resize(events.size());
@@ -97,21 +99,23 @@ Sides simulate_all(const DistributionPtr& simulator, const Design& design,
 /// Trains and calibrates a ratio; forgotten afterwards.
 class ParameterizedClassifierRatio::Learner {
  public:
-  Learner(ParameterizedClassifierRatio& ratio, const Samples& numerator, const Samples& denominator,
-          const Design& design, const Config& config, DistributionPtr simulator, Tasks* tasks)
+  Learner(ParameterizedClassifierRatio& ratio, const Given& events, const Design& design,
+          const Config& config, DistributionPtr simulator, Tasks* tasks)
       : ratio_(ratio),
-        numerator_(numerator),
-        shared_(denominator.size() == 0),
-        denominator_(shared_ ? numerator : denominator),
+        numerator_(events.numerator),
+        shared_(events.denominator.size() == 0),
+        denominator_(shared_ ? events.numerator : events.denominator),
+        stream_(events.stream),
         design_(design),
         config_(config),
         simulator_(std::move(simulator)),
         tasks_(tasks) {
     check();
-    numerator_folds_ = cut(numerator_, config_.folds, derive_seed(config_.seed, "folds"));
-    denominator_folds_ =
-        shared_ ? numerator_folds_
-                : cut(denominator_, config_.folds, derive_seed(config_.seed, "denominator-folds"));
+    numerator_folds_ =
+        cut(numerator_, stream_ != nullptr, config_.folds, derive_seed(config_.seed, "folds"));
+    denominator_folds_ = shared_ ? numerator_folds_
+                                 : cut(denominator_, false, config_.folds,
+                                       derive_seed(config_.seed, "denominator-folds"));
   }
 
   struct Trained {
@@ -128,11 +132,18 @@ class ParameterizedClassifierRatio::Learner {
                             return Trained{load_classifier(from.child("classifier")),
                                            static_cast<std::size_t>(from.integer("simulated"))};
                           }};
+    // Ranks would simulate the same fresh events.
+    const std::size_t shares = config_.fresh ? 1 : config_.classifier->shares();
+    auto* const ranks = together(tasks_, config_.folds, shares);
     const auto one = [&](std::size_t fold) {
       Progress part(progress, Progress::fine);
-      return train(fold, &part);
+      return train(fold, &part, ranks);
     };
-    auto trained = spread<Trained>(tasks_, config_.folds, one, fields);
+    std::vector<Trained> trained;
+    if (ranks == nullptr)
+      trained = spread<Trained>(tasks_, config_.folds, one, fields);
+    else
+      for (std::size_t fold = 0; fold < config_.folds; ++fold) trained.push_back(one(fold));
     for (auto& fold : trained) {
       ratio_.classifiers_.push_back(std::move(fold.classifier));
       ratio_.simulated_ += fold.simulated;
@@ -174,6 +185,11 @@ class ParameterizedClassifierRatio::Learner {
       fail_argument(function, "folds", "1", "at least 2 for a smooth calibration");
     if (config_.fresh && simulator_ == nullptr)
       fail_argument(function, "fresh", "true", "false without a simulator");
+    if (stream_ != nullptr && (!shared_ || config_.fresh))
+      fail_argument(function, "stream", "there", "absent with further events");
+    if (stream_ != nullptr)
+      check_same_size(function, "groups", numerator_.groups.size(), numerator_.size(),
+                      "one an event, as in the stream");
     numerator_.check(function);
     denominator_.check(function);
     check_theta(numerator_, "numerator");
@@ -253,7 +269,7 @@ class ParameterizedClassifierRatio::Learner {
     return config_.fresh ? (fold + 1) % config_.folds : fold;
   }
 
-  Trained train(std::size_t fold, Progress* progress) const {
+  Trained train(std::size_t fold, Progress* progress, Communicator* ranks) const {
     auto classifier = config_.classifier->fresh();
     std::atomic<std::size_t> simulated{0};
     const auto seed = derive_seed(config_.seed, "train", fold);
@@ -267,11 +283,38 @@ class ParameterizedClassifierRatio::Learner {
             return epoch == 0 ? first() : fresh_rows(fold, epoch, simulated);
           },
           seed, progress);
+    } else if (stream_ != nullptr) {
+      auto stream = training_stream(fold);
+      stream.seed = seed;
+      stream.progress = progress;
+      stream.ranks = ranks;
+      classifier->fit_stream(stream);
     } else {
       const auto table = first();
-      classifier->fit({table.x, table.denominator, table.weights, seed, progress});
+      classifier->fit({table.x, table.denominator, table.weights, seed, progress, ranks});
     }
     return {std::move(classifier), simulated};
+  }
+
+  /// The rows that train a fold, as they are read: an event's θ as denominator is that of another
+  /// in the same window.
+  TrainingStream training_stream(std::size_t fold) const {
+    TrainingStream out;
+    out.rows = 2 * stream_->rows();
+    out.windows = TrainingStream::windows_for(out.rows, inputs());
+    out.read = [this, fold, windows = out.windows](std::size_t epoch, std::size_t window) {
+      const auto all =
+          stream_->window({derive_seed(config_.seed, "windows", fold), epoch, window, windows});
+      const auto seed = derive_seed(config_.seed, "folds");
+      Partition chosen(1);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (config_.folds == 1 || hashed_fold(all.groups[i], config_.folds, seed) != fold)
+          chosen[0].push_back(i);
+      if (chosen[0].empty()) return TrainingRows{};
+      return rows(all, chosen, all, chosen, {0},
+                  derive_seed(config_.seed, fmt::format("window/{}/{}", fold, epoch), window));
+    };
+    return out;
   }
 
   /// As many events as the fold has, simulated anew.
@@ -282,8 +325,8 @@ class ParameterizedClassifierRatio::Learner {
                                        shared_ ? 0 : denominator_folds_[fold].size(), seed);
     simulated += events.numerator.size() + events.denominator.size();
     const auto& bottom = shared_ ? events.numerator : events.denominator;
-    return rows(events.numerator, cut(events.numerator, 1, seed), bottom, cut(bottom, 1, seed), {0},
-                seed);
+    return rows(events.numerator, cut(events.numerator, false, 1, seed), bottom,
+                cut(bottom, false, 1, seed), {0}, seed);
   }
 
   /// Rows of both sides from the events of some folds.
@@ -301,6 +344,7 @@ class ParameterizedClassifierRatio::Learner {
       fill(out.x.row(at), events.x.row(event), theta, other);
       out.denominator[at] = side;
       if (!out.weights.empty()) out.weights[at] = events.weight(event);
+      if (stream_ != nullptr) out.groups.push_back(events.groups[event]);
       ++at;
     };
     for (const auto k : folds) {
@@ -534,6 +578,7 @@ class ParameterizedClassifierRatio::Learner {
   const Samples& numerator_;
   bool shared_;  // every event serves both sides
   const Samples& denominator_;
+  const SampleStream* stream_;  // all events that train, or null
   const Design& design_;
   const Config& config_;
   DistributionPtr simulator_;
@@ -541,10 +586,14 @@ class ParameterizedClassifierRatio::Learner {
   Partition numerator_folds_, denominator_folds_;
 };
 
+std::size_t ParameterizedClassifierRatio::Events::size() const {
+  return (stream ? stream->rows() : numerator.size()) + denominator.size();
+}
+
 ParameterizedClassifierRatio::Events ParameterizedClassifierRatio::simulate_events(
     const DistributionPtr& simulator, const Design& design, const Config& config, Tasks* tasks) {
   auto sides = simulate_all(simulator, design, config, tasks);
-  return {std::move(sides.numerator), std::move(sides.denominator)};
+  return {std::move(sides.numerator), std::move(sides.denominator), nullptr};
 }
 
 ParameterizedClassifierRatio::ParameterizedClassifierRatio(DistributionPtr simulator,
@@ -552,8 +601,9 @@ ParameterizedClassifierRatio::ParameterizedClassifierRatio(DistributionPtr simul
                                                            Progress* progress, Tasks* tasks)
     : ParameterizedRatio(design.parameters()) {
   const auto events = simulate_events(simulator, design, config, tasks);
-  train(events.numerator, events.denominator, design, config, simulator, progress, tasks);
-  calibrate(events.numerator, events.denominator, design, config, std::move(simulator), tasks);
+  const Given given{events.numerator, events.denominator};
+  train(given, design, config, simulator, progress, tasks);
+  calibrate(given, design, config, std::move(simulator), tasks);
   simulated_ += events.size();
 }
 
@@ -563,8 +613,9 @@ ParameterizedClassifierRatio::ParameterizedClassifierRatio(const Samples& numera
                                                            DistributionPtr simulator,
                                                            Progress* progress)
     : ParameterizedRatio(design.parameters()) {
-  train(numerator, denominator, design, config, simulator, progress, nullptr);
-  calibrate(numerator, denominator, design, config, std::move(simulator), nullptr);
+  const Given given{numerator, denominator};
+  train(given, design, config, simulator, progress, nullptr);
+  calibrate(given, design, config, std::move(simulator), nullptr);
 }
 
 std::shared_ptr<ParameterizedClassifierRatio> ParameterizedClassifierRatio::trained(
@@ -572,8 +623,8 @@ std::shared_ptr<ParameterizedClassifierRatio> ParameterizedClassifierRatio::trai
     Progress* progress, Tasks* tasks) {
   std::shared_ptr<ParameterizedClassifierRatio> out(
       new ParameterizedClassifierRatio(design.parameters()));
-  out->train(events.numerator, events.denominator, design, config, std::move(simulator), progress,
-             tasks);
+  out->train({events.numerator, events.denominator, events.stream.get()}, design, config,
+             std::move(simulator), progress, tasks);
   out->simulated_ += events.size();
   return out;
 }
@@ -581,18 +632,18 @@ std::shared_ptr<ParameterizedClassifierRatio> ParameterizedClassifierRatio::trai
 void ParameterizedClassifierRatio::calibrate(const Events& events, const Design& design,
                                              const Config& config, DistributionPtr simulator,
                                              Tasks* tasks) {
-  calibrate(events.numerator, events.denominator, design, config, std::move(simulator), tasks);
+  calibrate(Given{events.numerator, events.denominator, events.stream.get()}, design, config,
+            std::move(simulator), tasks);
 }
 
 ParameterizedClassifierRatio::~ParameterizedClassifierRatio() = default;
 
-void ParameterizedClassifierRatio::train(const Samples& numerator, const Samples& denominator,
-                                         const Design& design, const Config& config,
-                                         DistributionPtr simulator, Progress* progress,
-                                         Tasks* tasks) {
+void ParameterizedClassifierRatio::train(const Given& events, const Design& design,
+                                         const Config& config, DistributionPtr simulator,
+                                         Progress* progress, Tasks* tasks) {
   denominator_ = config.denominator;
   across_ = Across::none;  // so far
-  features_ = numerator.features();
+  features_ = events.numerator.features();
   reference_ = config.reference;
   if (reference_.empty() && denominator_ == Denominator::parameterized)
     reference_ = parameters_.middle();
@@ -600,15 +651,14 @@ void ParameterizedClassifierRatio::train(const Samples& numerator, const Samples
     reference_.clear();
   else
     parameters_.check_inside("ParameterizedClassifierRatio: reference", reference_);
-  Learner(*this, numerator, denominator, design, config, std::move(simulator), tasks)
-      .train(progress);
+  Learner(*this, events, design, config, std::move(simulator), tasks).train(progress);
 }
 
-void ParameterizedClassifierRatio::calibrate(const Samples& numerator, const Samples& denominator,
-                                             const Design& design, const Config& config,
-                                             DistributionPtr simulator, Tasks* tasks) {
+void ParameterizedClassifierRatio::calibrate(const Given& events, const Design& design,
+                                             const Config& config, DistributionPtr simulator,
+                                             Tasks* tasks) {
   across_ = config.calibration;
-  Learner(*this, numerator, denominator, design, config, std::move(simulator), tasks).calibrate();
+  Learner(*this, events, design, config, std::move(simulator), tasks).calibrate();
 }
 
 Matrix ParameterizedClassifierRatio::inputs(MatrixView x, std::span<const double> point) const {

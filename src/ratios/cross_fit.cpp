@@ -6,21 +6,48 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/data/sample_stream.hpp"
 #include "neyman/data/splits.hpp"
 #include "neyman/distributed/tasks.hpp"
 
 namespace neyman {
 
-FoldedSample::FoldedSample(Samples samples, const RatioConfig& config, std::uint64_t stream)
+FoldedSample::FoldedSample(Samples samples, const RatioConfig& config, std::uint64_t stream,
+                           std::shared_ptr<const SampleStream> all)
     : samples_(std::move(samples)),
       fold_(samples_.size()),
-      seed_(derive_seed(config.seed, "sample", stream)) {
+      seed_(derive_seed(config.seed, "sample", stream)),
+      all_(std::move(all)) {
   samples_.check("FoldedSample");
   const auto seed = derive_seed(seed_, "folds");
-  events_ = samples_.groups.empty() ? k_fold(samples_.size(), config.folds, seed)
-                                    : group_k_fold(samples_.groups, config.folds, seed);
+  if (streamed())
+    check_same_size("FoldedSample", "groups", samples_.groups.size(), size(), "one an event");
+  events_ = streamed()                ? hashed_k_fold(samples_.groups, config.folds, seed)
+            : samples_.groups.empty() ? k_fold(samples_.size(), config.folds, seed)
+                                      : group_k_fold(samples_.groups, config.folds, seed);
   for (std::size_t k = 0; k < events_.size(); ++k)
     for (const std::size_t event : events_[k]) fold_[event] = static_cast<std::uint16_t>(k);
+}
+
+std::size_t FoldedSample::training_events() const { return streamed() ? all_->rows() : size(); }
+
+Samples FoldedSample::training_window(std::size_t fold, std::size_t epoch, std::size_t window,
+                                      std::size_t windows) const {
+  std::vector<std::size_t> chosen;
+  if (streamed()) {
+    const auto events = all_->window({derive_seed(seed_, "windows", fold), epoch, window, windows});
+    const auto seed = derive_seed(seed_, "folds");
+    for (std::size_t i = 0; i < events.size(); ++i)
+      if (hashed_fold(events.groups[i], events_.size(), seed) != fold) chosen.push_back(i);
+    return events.take(chosen);
+  }
+  const auto seed = derive_seed(seed_, fmt::format("windows/{}", fold), epoch);
+  for (std::size_t i = 0; i < size(); ++i)
+    if (fold_[i] != fold && hashed_fold(static_cast<std::int64_t>(i), windows, seed) == window)
+      chosen.push_back(i);
+  auto out = samples_.take(chosen);
+  if (out.groups.empty()) out.groups.assign(chosen.begin(), chosen.end());
+  return out;
 }
 
 std::vector<double> FoldedSample::weights() const {
@@ -60,8 +87,42 @@ HeldOut held_out_side(const FoldedSample& sample, const Classifier& classifier, 
   return out;
 }
 
+/// The rows that train a fold, where they are read from the disk.
+TrainingStream training_stream(const CrossFit::Pair& pair, std::size_t fold) {
+  TrainingStream out;
+  out.rows = pair.numerator.training_events() + pair.denominator.training_events();
+  out.windows = TrainingStream::windows_for(out.rows, pair.numerator.samples().features());
+  out.read = [pair, fold, windows = out.windows](std::size_t epoch, std::size_t window) {
+    TrainingRows rows;
+    rows.x = Matrix(0, pair.numerator.samples().features());
+    const auto add = [&](const FoldedSample& side, std::uint8_t label) {
+      const auto events = side.training_window(fold, epoch, window, windows);
+      if (events.size() == 0) return;
+      rows.x.append(events.x);
+      rows.denominator.insert(rows.denominator.end(), events.size(), label);
+      for (std::size_t i = 0; i < events.size(); ++i) rows.weights.push_back(events.weight(i));
+      rows.groups.insert(rows.groups.end(), events.groups.begin(), events.groups.end());
+    };
+    add(pair.numerator, 0);
+    add(pair.denominator, 1);
+    return rows;
+  };
+  return out;
+}
+
 std::unique_ptr<Classifier> train_fold(const CrossFit::Pair& pair, const RatioConfig& config,
-                                       std::size_t fold, Progress* progress) {
+                                       std::size_t fold, Progress* progress, Communicator* ranks) {
+  auto classifier = config.classifier->fresh();
+  Progress part(progress, Progress::fine);
+  const auto seed = derive_seed(config.seed, fmt::format("train/{}", pair.number), fold);
+  if (pair.numerator.streamed() || pair.denominator.streamed()) {
+    auto stream = training_stream(pair, fold);
+    stream.seed = seed;
+    stream.progress = &part;
+    stream.ranks = ranks;
+    classifier->fit_stream(stream);
+    return classifier;
+  }
   Matrix x(0, pair.numerator.samples().features());
   std::vector<std::uint8_t> labels;
   std::vector<double> weights;
@@ -75,10 +136,7 @@ std::unique_ptr<Classifier> train_fold(const CrossFit::Pair& pair, const RatioCo
   };
   add(pair.numerator, 0);
   add(pair.denominator, 1);
-  auto classifier = config.classifier->fresh();
-  Progress part(progress, Progress::fine);
-  const auto seed = derive_seed(config.seed, fmt::format("train/{}", pair.number), fold);
-  classifier->fit({x, labels, weights, seed, &part});
+  classifier->fit({x, labels, weights, seed, &part, ranks});
   return classifier;
 }
 
@@ -97,13 +155,19 @@ std::vector<CrossFit> CrossFit::train(const std::vector<Pair>& pairs, const Rati
   for (const auto& pair : pairs)
     check_same_size("CrossFit::fit", "denominator", pair.denominator.samples().features(),
                     pair.numerator.samples().features(), "features, as the numerator");
+  const std::size_t count = pairs.size() * config.folds;
+  auto* const ranks = together(tasks, count, config.classifier->shares());
   const auto one = [&](std::size_t task) {
-    return train_fold(pairs[task / config.folds], config, task % config.folds, progress);
+    return train_fold(pairs[task / config.folds], config, task % config.folds, progress, ranks);
   };
   const Archived fields{
       [](const std::unique_ptr<Classifier>& made, Archive& to) { save_classifier(*made, to); },
       [](const Archive& from) { return load_classifier(from); }};
-  auto made = spread<std::unique_ptr<Classifier>>(tasks, pairs.size() * config.folds, one, fields);
+  std::vector<std::unique_ptr<Classifier>> made;
+  if (ranks == nullptr)
+    made = spread<std::unique_ptr<Classifier>>(tasks, count, one, fields);
+  else
+    for (std::size_t task = 0; task < count; ++task) made.push_back(one(task));
   std::vector<CrossFit> out(pairs.size());
   for (std::size_t task = 0; task < made.size(); ++task)
     out[task / config.folds].classifiers_.push_back(std::move(made[task]));

@@ -1,9 +1,11 @@
 #include "neyman/ratios/classifier_across.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -13,6 +15,8 @@
 #include "neyman/classifiers/mlp.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/data/sample_stream.hpp"
+#include "neyman/data/writer.hpp"
 #include "neyman/simulators/join.hpp"
 #include "neyman/simulators/normal.hpp"
 
@@ -429,6 +433,40 @@ TEST(ParameterizedClassifierRatio, FreshEventsAreMoreAccurateThanFewFixedOnes) {
   // A sample without a simulator cannot be made anew.
   const auto events = simulate(*simulator(), space, Design(space), 4000, 2, "train");
   EXPECT_THROW(ParameterizedClassifierRatio(events, {}, Design(space), c), ArgumentError);
+}
+
+TEST(ParameterizedClassifierRatio, EventsThatStayOnTheDisk) {
+  auto events = simulate(*simulator(), space, Design(space), 60000, 2, "train");
+  const auto file = std::filesystem::temp_directory_path() /
+                    ("neyman across " + std::to_string(getpid()) + ".h5");
+  write_samples(file.string(), events);
+  ReadOptions options;
+  options.parameters = space.names();
+  ParameterizedClassifierRatio::Events given;
+  given.stream = std::make_shared<SampleStream>(std::vector<SampleStream::Table>{{file.string()}},
+                                                options, space.names());
+  given.numerator = given.stream->read(0, 10000);
+  const auto c = config(network(), Across::smooth);
+  const auto learn = [&] {
+    auto out = ParameterizedClassifierRatio::trained(given, Design(space), c, nullptr);
+    out->calibrate(given, Design(space), c, nullptr);
+    return out;
+  };
+  const auto ratio = learn();
+  const ParameterizedClassifierRatio in_memory(events, {}, Design(space), c);
+  EXPECT_EQ(ratio->simulated(), 60000u);
+  EXPECT_LT(uncalibrated_error(*ratio), 1.3 * uncalibrated_error(in_memory));
+  EXPECT_LT(calibrated_error(*ratio), 0.15);
+  set_threads(1);
+  const auto again = learn();
+  set_threads(0);
+  const auto x = sample(*simulator(), std::vector<double>{0.6, -0.4}, 50, 5, "data");
+  const std::vector<double> one{0.5, 0.5}, other{-0.5, 1.0};
+  EXPECT_EQ(ratio->log_ratios(x, one, other), again->log_ratios(x, one, other));
+  // Events of a denominator of their own do not stream.
+  given.denominator = events;
+  EXPECT_THROW(learn(), ArgumentError);
+  std::filesystem::remove(file);
 }
 
 double spread(const std::vector<double>& values) {

@@ -1,12 +1,17 @@
 #include "neyman/ratios/cross_fit.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <set>
 
+#include "neyman/classifiers/mlp.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/data/sample_stream.hpp"
+#include "neyman/data/writer.hpp"
 #include "ratios/two_components.hpp"
 
 namespace neyman {
@@ -141,6 +146,95 @@ TEST(CrossFit, RefusesWhatDoesNotFit) {
   const FoldedSample other(wide, config, 1);
   CrossFit pair;
   EXPECT_THROW(pair.fit(testing::draw(*mixture, 0, 50, config), other, config, 0), ArgumentError);
+}
+
+/// A sample of the component in a file, of which a part is in memory as well.
+class Streamed : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder =
+        std::filesystem::temp_directory_path() / ("neyman cross fit " + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  FoldedSample draw(std::size_t component, std::size_t events, std::size_t in_memory,
+                    const RatioConfig& config) const {
+    Samples samples;
+    samples.feature_names = {"x"};
+    samples.x = sample(*mixture->components()[component], std::vector<double>{0.3}, events,
+                       derive_seed(config.seed, "draw", component), "test");
+    const auto file = (folder / (std::to_string(component) + ".npy")).string();
+    write_samples(file, samples);
+    auto all = std::make_shared<const SampleStream>(std::vector<SampleStream::Table>{{file}},
+                                                    ReadOptions{});
+    return FoldedSample(all->read(0, in_memory), config, component, all);
+  }
+
+  std::filesystem::path folder;
+  std::shared_ptr<const Mixture> mixture = testing::normals({0.0, 1.0});
+};
+
+TEST_F(Streamed, AFoldTrainsOnAllEventsThatItDoesNotHoldOut) {
+  const auto config = testing::logistic_config();
+  const auto streamed = draw(0, 5000, 700, config);
+  EXPECT_EQ(streamed.training_events(), 5000U);
+  EXPECT_EQ(streamed.size(), 700U);
+  const auto in_memory = testing::draw(*mixture, 1, 700, config);
+  for (std::size_t fold = 0; fold < config.folds; ++fold)
+    for (const auto* sample : {&streamed, &in_memory}) {
+      std::multiset<std::int64_t> seen;
+      for (std::size_t window = 0; window < 7; ++window) {
+        const auto events = sample->training_window(fold, 2, window, 7);
+        EXPECT_GT(events.size(), 0U);
+        seen.insert(events.groups.begin(), events.groups.end());
+      }
+      EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), seen.size());
+      // Of the events in memory, whose numbers are known here: the other folds', and only they.
+      for (std::size_t i = 0; i < sample->size(); ++i)
+        EXPECT_EQ(seen.count(static_cast<std::int64_t>(i)), sample->fold(i) == fold ? 0U : 1U);
+      // Two thirds of all, by the hash: ± 33, six standard deviations.
+      EXPECT_NEAR(static_cast<double>(seen.size()),
+                  static_cast<double>(sample->training_events()) * 2 / 3, 200);
+    }
+}
+
+TEST_F(Streamed, LearnsTheRatioFromAllEvents) {
+  auto config = testing::logistic_config();
+  config.folds = 2;
+  Mlp::Config network;
+  network.hidden = {8};
+  network.epochs = 8;
+  config.classifier = std::make_shared<Mlp>(network);
+  // One side on the disk, or both: the other is dealt over the windows, too.
+  const auto numerator = draw(0, 40000, 2000, config);
+  const auto streamed = draw(1, 40000, 2000, config);
+  const auto in_memory = testing::draw(*mixture, 1, 40000, config);
+  const auto x = testing::grid(-2.0, 3.0, 51);
+  for (const auto* denominator : {&streamed, &in_memory}) {
+    CrossFit pair;
+    pair.fit(numerator, *denominator, config, 0);
+    const auto found = pair.uncalibrated(pair.scores(x));
+    // log r = ½ − x; 80 000 events tell it to 0.02 in the middle of the range, 2000 to 0.1.
+    double sum = 0.0;
+    for (std::size_t i = 0; i < x.rows(); ++i) sum += std::abs(found[i] - (0.5 - x(i, 0)));
+    EXPECT_LT(sum / static_cast<double>(x.rows()), 0.06);
+    const auto calibrated = pair.log_ratios(pair.scores(x));
+    for (std::size_t i = 0; i < x.rows(); ++i) EXPECT_NEAR(calibrated[i], 0.5 - x(i, 0), 0.4);
+  }
+}
+
+TEST_F(Streamed, NeedsGroupsAndEventsInEachFold) {
+  const auto config = testing::logistic_config();
+  const auto file = (folder / "x.npy").string();
+  Samples samples;
+  samples.feature_names = {"x"};
+  samples.x = testing::grid(0, 1, 50);
+  write_samples(file, samples);
+  const auto all =
+      std::make_shared<const SampleStream>(std::vector<SampleStream::Table>{{file}}, ReadOptions{});
+  EXPECT_THROW(FoldedSample(samples, config, 0, all), ArgumentError);
+  EXPECT_THROW(FoldedSample(all->read(0, 1), config, 0, all), ArgumentError);
 }
 
 }  // namespace

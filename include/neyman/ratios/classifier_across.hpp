@@ -21,6 +21,8 @@
 
 namespace neyman {
 
+class SampleStream;
+
 /// A parameterised ratio from any classifier with θ among its inputs (algorithm 1 of Cranmer,
 /// Pavez and Louppe 2015): z(x; θ) tells events of p(x|θ), θ ~ π0 (the design), from those of the
 /// denominator, which carry a θ that is independent of them. log r(x; θ) = −z, then calibrated
@@ -93,7 +95,10 @@ class ParameterizedClassifierRatio final : public ParameterizedRatio {
   /// serve both sides.
   struct Events {
     Samples numerator, denominator;
-    std::size_t size() const { return numerator.size() + denominator.size(); }
+    /// All events of the numerator, where they stay on the disk: they train, as they are read,
+    /// while `numerator` has some of them, with their groups, to calibrate.
+    std::shared_ptr<const SampleStream> stream = nullptr;
+    std::size_t size() const;
   };
   static Events simulate_events(const DistributionPtr& simulator, const Design& design,
                                 const Config& config, Tasks* tasks = nullptr);
@@ -155,10 +160,16 @@ class ParameterizedClassifierRatio final : public ParameterizedRatio {
 
   explicit ParameterizedClassifierRatio(ParameterSpace parameters)
       : ParameterizedRatio(std::move(parameters)) {}
-  void train(const Samples& numerator, const Samples& denominator, const Design& design,
-             const Config& config, DistributionPtr simulator, Progress* progress, Tasks* tasks);
-  void calibrate(const Samples& numerator, const Samples& denominator, const Design& design,
-                 const Config& config, DistributionPtr simulator, Tasks* tasks);
+  /// Events as in `Events`, where they are.
+  struct Given {
+    const Samples& numerator;
+    const Samples& denominator;
+    const SampleStream* stream = nullptr;
+  };
+  void train(const Given& events, const Design& design, const Config& config,
+             DistributionPtr simulator, Progress* progress, Tasks* tasks);
+  void calibrate(const Given& events, const Design& design, const Config& config,
+                 DistributionPtr simulator, Tasks* tasks);
   bool differentiable() const;
   /// (x, θ) or (x, θ0, θ1) as rows.
   Matrix inputs(MatrixView x, std::span<const double> point) const;

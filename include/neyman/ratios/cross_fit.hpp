@@ -17,6 +17,7 @@
 
 namespace neyman {
 
+class SampleStream;
 class Tasks;
 
 /// How a ratio is learned from samples.
@@ -34,8 +35,11 @@ struct RatioConfig {
 /// same folds and counts.
 class FoldedSample {
  public:
-  /// Rows of one group share a fold. @throw ArgumentError with fewer events than folds.
-  FoldedSample(Samples samples, const RatioConfig& config, std::uint64_t stream);
+  /// Rows of one group share a fold. Where `all` is there, the samples are some of its events, with
+  /// their groups: they calibrate, all train, and folds are those of `hashed_fold`.
+  /// @throw ArgumentError with fewer events than folds.
+  FoldedSample(Samples samples, const RatioConfig& config, std::uint64_t stream,
+               std::shared_ptr<const SampleStream> all = nullptr);
 
   const Samples& samples() const { return samples_; }
   std::size_t size() const { return samples_.size(); }
@@ -44,6 +48,13 @@ class FoldedSample {
   /// How often each event of a fold occurs in a replica: Poisson with mean 1, in the order of
   /// `fold_events`.
   void replica_counts(std::size_t replica, std::size_t fold, std::span<double> counts) const;
+  /// Whether the events that train stay on the disk, and about how many they are.
+  bool streamed() const { return all_ != nullptr; }
+  std::size_t training_events() const;
+  /// Those that train the classifier of a fold, cut into `windows` that are dealt anew in every
+  /// epoch: one of these, with groups.
+  Samples training_window(std::size_t fold, std::size_t epoch, std::size_t window,
+                          std::size_t windows) const;
   /// The events' weights, and those of a replica: weight times count.
   std::vector<double> weights() const;
   std::vector<double> replica_weights(std::size_t replica) const;
@@ -53,6 +64,7 @@ class FoldedSample {
   std::vector<std::uint16_t> fold_;
   std::vector<std::vector<std::size_t>> events_;
   std::uint64_t seed_;
+  std::shared_ptr<const SampleStream> all_;
 };
 
 /// A calibrated ratio between two fixed samples, by cross-fitting: K classifiers, each trained
