@@ -26,16 +26,17 @@ std::vector<FoldedSample> simulate_components(const Study& study, Tasks* tasks, 
   std::vector<FoldedSample> samples;
   Progress progress("simulate", study.training_samples, "events");
   for (std::size_t c = 0; c < count; ++c) {
-    if (const auto* stored = mixture.components()[c]->stored()) {
-      samples.emplace_back(*stored, study.learning, c);
-      results.budget["simulated"] += stored->size();
+    const auto& component = *mixture.components()[c];
+    if (const auto* stored = component.stored()) {
+      samples.emplace_back(*stored, study.learning, c, component.stream());
+      results.budget["simulated"] += samples.back().training_events();
       continue;
     }
     // What does not divide evenly goes to the first components.
     const std::size_t events =
         study.training_samples / count + (c < study.training_samples % count ? 1 : 0);
-    auto x = sample(*mixture.components()[c], study.reference, events,
-                    derive_seed(study.seed, "component", c), "training", &progress, tasks);
+    auto x = sample(component, study.reference, events, derive_seed(study.seed, "component", c),
+                    "training", &progress, tasks);
     samples.emplace_back(make_samples(std::move(x), default_feature_names(mixture.dimension())),
                          study.learning, c);
     results.budget["simulated"] += events;
@@ -225,11 +226,12 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
       [&study](const Archive& archive) {
         Components out;
         for (std::size_t c = 0; c < study.mixture->components().size(); ++c) {
-          const auto* stored = study.mixture->components()[c]->stored();
+          const auto& component = *study.mixture->components()[c];
+          const auto* stored = component.stored();
           out.emplace_back(stored != nullptr
                                ? *stored
                                : load_samples(archive.child(fmt::format("component{}", c))),
-                           study.learning, c);
+                           study.learning, c, component.stream());
         }
         return out;
       });

@@ -34,7 +34,7 @@ Events simulate_training(const Study& study, Tasks* tasks, Results& results) {
         simulate(*study.simulator, study.parameters, *learned.design, study.training_samples,
                  derive_seed(study.seed, "training"), "training", tasks);
   else if (const auto* stored = study.simulator->stored())
-    events.numerator = *stored;
+    events = {*stored, {}, study.simulator->stream()};
   else
     events = ParameterizedClassifierRatio::simulate_events(study.simulator, *learned.design,
                                                            learned.classifier, tasks);
@@ -113,9 +113,9 @@ Lazy<Learned> learn(const Study& study, Chain& chain) {
         save_samples(made.numerator, archive.child("numerator"));
         save_samples(made.denominator, archive.child("denominator"));
       },
-      [](const Archive& archive) {
+      [&study](const Archive& archive) {
         return Events{load_samples(archive.child("numerator")),
-                      load_samples(archive.child("denominator"))};
+                      load_samples(archive.child("denominator")), study.simulator->stream()};
       });
   const auto trained = chain.step<Learned>(
       step_of(study, "train"),

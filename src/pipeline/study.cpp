@@ -9,6 +9,7 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/data/sample_stream.hpp"
 #include "neyman/data/settings_file.hpp"
 #include "neyman/diagnostics/ratio_diagnostics.hpp"
 #include "pipeline/stages.hpp"
@@ -334,10 +335,13 @@ class StudyReader {
 
   /// The events that files hold.
   std::size_t stored_events() const {
-    if (const auto* stored = study_.simulator->stored()) return stored->size();
-    std::size_t sum = 0;
-    for (const auto& part : study_.simulator->parts())
-      if (const auto* stored = part->stored()) sum += stored->size();
+    const auto events = [](const Distribution& of) {
+      if (const auto stream = of.stream()) return stream->rows();
+      const auto* stored = of.stored();
+      return stored == nullptr ? std::size_t{0} : stored->size();
+    };
+    std::size_t sum = events(*study_.simulator);
+    for (const auto& part : study_.simulator->parts()) sum += events(*part);
     return sum;
   }
 
@@ -382,6 +386,22 @@ class StudyReader {
   /// Whether keys for one model for all θ belong here.
   bool one_model() const { return settings_.describing() || (study_.simulator && !study_.mixture); }
 
+  /// Whether events are trained on as they are read from the disk.
+  bool streams() const {
+    if (!study_.simulator) return false;
+    const auto parts = study_.simulator->parts();
+    return study_.simulator->stream() != nullptr ||
+           std::any_of(parts.begin(), parts.end(),
+                       [](const auto& part) { return part->stream() != nullptr; });
+  }
+
+  void check_stream(const Classifier* classifier) {
+    if (streams() && (classifier == nullptr || !classifier->streams()))
+      settings_.problem("classifier",
+                        "learns from events in memory, but the files stream: use kind = \"mlp\" or "
+                        "an ensemble of it, or leave stream out");
+  }
+
   void read_learning() {
     if (one_model()) read_parameterized();
     if (study_.simulator && !study_.mixture) return;
@@ -391,6 +411,7 @@ class StudyReader {
       return;
     }
     study_.learning.classifier = classifier(settings_.table(classifier_key));
+    if (study_.learning.classifier) check_stream(study_.learning.classifier.get());
     auto table = settings_.table(calibration_key);
     study_.learning.calibrator =
         made(table, [](const Settings& from) { return make_calibrator(from); });
@@ -409,6 +430,8 @@ class StudyReader {
     separable = !table.has("kind") || wants_separable();
     if (separable || settings_.describing()) read_separable(table, calibration);
     if (!separable) read_classifier_across(table, calibration);
+    if (separable || study_.parameterized.classifier.classifier)
+      check_stream(separable ? nullptr : study_.parameterized.classifier.classifier.get());
   }
 
   void read_separable(Settings table, Settings calibration) {

@@ -12,6 +12,8 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/data/splits.hpp"
 
 namespace neyman {
 
@@ -19,6 +21,9 @@ namespace {
 
 /// Fewer events at a θ are no basis for a check.
 constexpr std::size_t least_held_out = 100;
+/// Rows that are read at once where files stream, and what chooses those that stay in memory.
+constexpr std::size_t stream_block = 32768;
+constexpr std::uint64_t stream_seed = 1;
 
 /// The events of each θ, in the order of θ.
 std::map<std::vector<double>, std::vector<std::size_t>> by_point(const Samples& events) {
@@ -69,8 +74,13 @@ Samples read_table(const Files::Table& table, ReadOptions options,
 Files::Files(Config config, const ParameterSpace& parameters) : parameters_(parameters) {
   check_at_least("files", "the number of tables", config.tables.size(), 1);
   check_in_range("files", "held_out", config.held_out, 0.0, 0.9);
+  check_at_least("files", "in_memory", config.in_memory, 1);
+  for (const auto& table : config.tables) names_.push_back(table.file);
+  config.stream ? read_stream(config) : read(config);
+}
+
+void Files::read(const Config& config) {
   for (const auto& table : config.tables) {
-    names_.push_back(table.file);
     auto events = read_table(table, config.options, parameters_);
     if (events_.size() == 0) {
       events_ = std::move(events);
@@ -89,11 +99,15 @@ Files::Files(Config config, const ParameterSpace& parameters) : parameters_(para
   events_.check("files");
   if (!events_.weights.empty()) check_non_negative("files", "weights", events_.weights);
   // Groups may cross θ: then nothing is held out, so that no group is on both sides.
-  if (events_.theta.empty() || !events_.groups.empty() || config.held_out == 0.0) return;
+  if (events_.groups.empty()) hold_out(config.held_out);
+}
+
+void Files::hold_out(double part) {
+  if (events_.theta.empty() || part == 0.0) return;
   const auto points = by_point(events_);
   std::size_t checkable = 0;
   const auto share = [&](std::size_t count) {
-    return static_cast<std::size_t>(config.held_out * static_cast<double>(count));
+    return static_cast<std::size_t>(part * static_cast<double>(count));
   };
   for (const auto& [point, rows] : points) checkable += share(rows.size()) >= least_held_out;
   if (checkable < 2) return;
@@ -105,6 +119,54 @@ Files::Files(Config config, const ParameterSpace& parameters) : parameters_(para
   std::sort(kept.begin(), kept.end());
   held_out_ = events_.take(held);
   events_ = events_.take(kept);
+}
+
+void Files::read_stream(const Config& config) {
+  auto options = config.options;
+  std::vector<SampleStream::Table> tables;
+  for (const auto& table : config.tables) {
+    if (table.point.empty())
+      options.parameters = parameter_columns(table.file, options, parameters_);
+    else
+      parameters_.check_inside(table.file, table.point);
+    tables.push_back({table.file, table.point});
+  }
+  auto stream = std::make_shared<SampleStream>(std::move(tables), options, parameters_.names());
+  const double share =
+      std::min(1.0, static_cast<double>(config.in_memory) / static_cast<double>(stream->rows()));
+  std::vector<Samples> parts((stream->rows() + stream_block - 1) / stream_block);
+  parallel_blocks(stream->rows(), stream_block, [&](Block block) {
+    const auto events = stream->read(block.begin, block.end);
+    for (std::size_t i = 0; i < events.theta.rows(); ++i)
+      parameters_.check_inside(fmt::format("{}: row {}", names_[0], block.begin + i + 1),
+                               events.theta.row(i));
+    if (events.weighted()) check_non_negative("files", "weights", events.weights);
+    std::vector<std::size_t> chosen;
+    for (std::size_t i = 0; i < events.size(); ++i)
+      if (hashed(events.groups[i], stream_seed) < share) chosen.push_back(i);
+    parts[block.index] = events.take(chosen);
+  });
+  for (auto& part : parts) {
+    events_.append(part);
+    part = {};
+  }
+  check_at_least("files", "the number of events in memory", events_.size(), 1);
+  stream_ = stream;
+  if (events_.theta.empty() || config.held_out == 0.0) return;
+  // Those with the lowest numbers are kept for checks, and never read again.
+  std::vector<std::size_t> kept, held;
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    const double number = hashed(events_.groups[i], stream_seed);
+    (number < share * config.held_out ? held : kept).push_back(i);
+  }
+  auto checks = events_.take(held);
+  std::size_t checkable = 0;
+  for (const auto& [point, rows] : by_point(checks)) checkable += rows.size() >= least_held_out;
+  if (checkable >= 2) {
+    held_out_ = std::move(checks);
+    events_ = events_.take(kept);
+    stream->leave_out(share * config.held_out, stream_seed);
+  }
 }
 
 DistributionPtr Files::make(Settings settings, const ParameterSpace& parameters,
@@ -152,6 +214,16 @@ DistributionPtr Files::make(Settings settings, const ParameterSpace& parameters,
       {"held_out",
        "share of each θ's events that is kept for checks, where at least two θ then have 100"},
       config.held_out, Limits::between(0.0, 0.9));
+  config.stream = settings.flag({"stream",
+                                 "for NPY or HDF5 files larger than memory: networks are trained "
+                                 "from the disk, on all events"},
+                                config.stream);
+  config.in_memory = settings.count(
+      {"in_memory",
+       "with stream: how many events, chosen at random, are held in memory to calibrate and check"},
+      config.in_memory, 1000);
+  if (!config.stream && settings.has("in_memory"))
+    settings.problem("in_memory", "is there, but all events are in memory without stream = true");
   if (settings.problems().size() > before) return nullptr;
   const char* key = settings.has("file") ? "file" : "tables";
   try {

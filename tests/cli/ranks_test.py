@@ -128,6 +128,17 @@ class Ranks(Folder):
     def test_parameterized(self):
         self.same("parameterized", (2, 3, 4, 7))
 
+    def test_one_network_by_all_ranks(self):
+        """More ranks than networks, and large batches: all train each network together."""
+        mlp = 'kind = "mlp"\nepochs = 3\nhidden = [16]\nbatch_size = 16384'
+        self.write("batches.toml", SMALL_STUDY.replace('kind = "logistic"', mlp, 1).replace(
+            "samples = 2000", "samples = 40000"))
+        text = (self.folder / "parameterized.toml").read_text()
+        own = text[text.index("[classifier]"):text.index("[data]")]
+        self.write("across.toml", text.replace(own, f"[classifier]\n{mlp}\n\n"))
+        self.same("batches", (2, 3, 4, 7))
+        self.same("across", (3,))
+
     def test_command(self):
         """Runs of a program that fail are counted once, whoever did them."""
         self.same("command", (3,))

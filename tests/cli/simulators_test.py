@@ -4,10 +4,12 @@ answers beside the exact ones, and programs that crash, hang or are not there.
     python3 simulators_test.py --neyman build/cli/neyman [group ...]
 """
 
+import array
 import itertools
 import json
 import math
 import os
+import random
 import re
 import shutil
 import signal
@@ -410,6 +412,128 @@ class Files(Folder):
         (more / "study.toml").write_text(apart + '\n[classifier]\nkind = "logistic"\n')
         done = neyman("run", "more/study.toml", "--no-figures", cwd=self.folder)
         self.assertIn(done.returncode, (0, 3), done.stderr)
+
+
+class Stream(Folder):
+    """Files that stay on the disk."""
+
+    ROWS, FEATURES = 3_000_000, 10
+    STUDY = """
+[study]
+seed = 3
+
+[parameters]
+gamma = { range = [0, 1] }
+
+[simulator]
+kind = "mixture"
+weights = ["1 - gamma", "gamma"]
+components = [
+  { name = "background", kind = "files", file = "background.npy", stream = true, in_memory = 20000 },
+  { name = "signal", kind = "files", file = "signal.npy", stream = true, in_memory = 20000 },
+]
+
+[reference]
+gamma = 0.5
+
+[training]
+folds = 2
+
+[classifier]
+kind = "mlp"
+hidden = [8]
+epochs = 1
+batch_size = 1024
+
+[data]
+file = "observed.csv"
+"""
+
+    def header(self, kind, rows, columns):
+        text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({rows}, {columns})}}"
+        text += " " * (-(len(text) + 11) % 64) + "\n"
+        return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+    def npy(self, name, mean, count=ROWS, distinct=30_000):
+        """float32; the same rows again and again: only their number matters here."""
+        rng = random.Random(name)
+        rows = array.array("f", (rng.gauss(mean if i % self.FEATURES == 0 else 0.0, 1.0)
+                                 for i in range(distinct * self.FEATURES)))
+        with open(self.folder / name, "wb") as file:
+            file.write(self.header("=f4", count, self.FEATURES))
+            for _ in range(count // distinct):
+                rows.tofile(file)
+
+    def run_measured(self, *arguments):
+        """Exit status and the largest memory that was resident, in bytes."""
+        process = subprocess.Popen([program.path, "run", "study.toml", "--quiet", "--no-figures",
+                                    *arguments], cwd=self.folder)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return process.returncode, usage.ru_maxrss * 1024
+
+    def test_memory_does_not_grow_with_the_files(self):
+        self.npy("background.npy", 0.0)
+        self.npy("signal.npy", 1.5)
+        rng = random.Random(1)
+        events = [[rng.gauss(1.5 if i % 10 < 3 and j == 0 else 0.0, 1.0)
+                   for j in range(self.FEATURES)] for i in range(2000)]
+        names = [f"x{j}" for j in range(self.FEATURES)]
+        self.write("observed.csv", "\n".join(",".join(map(str, row)) for row in [names, *events]))
+        self.write("study.toml", self.STUDY)
+        status, memory = self.run_measured("--threads", "2", "--out", "two")
+        self.assertEqual(status, 0)
+        in_memory = 2 * self.ROWS * self.FEATURES * 8  # what the numbers alone would take
+        self.assertLess(memory, 0.5 * in_memory)
+        density = [[math.exp(-0.5 * (row[0] - mean) ** 2) for mean in (0.0, 1.5)] for row in events]
+        results = read_results(self.folder / "two")
+        self.close(results, {"gamma": maximum(
+            lambda g: sum(math.log((1 - g) * b + g * s) for b, s in density), [(0, 1)])[0]})
+        self.assertEqual(results["budget"]["simulated"], 2 * self.ROWS)
+        # The same bits with one thread.
+        self.assertEqual(self.run_measured("--threads", "1", "--out", "one")[0], 0)
+        self.assertEqual(read_results(self.folder / "one")["fit"], results["fit"])
+
+    def test_a_column_of_theta(self):
+        self.assertEqual(neyman("example", "files", "mine", cwd=self.folder).returncode, 0)
+        mine = self.folder / "mine"
+        rows = column(mine / "simulated.csv", ["x", "y", "mu"])
+        with open(mine / "simulated.npy", "wb") as file:
+            file.write(self.header("=f8", len(rows), 3))
+            array.array("d", itertools.chain(*rows)).tofile(file)
+        study = (mine / "study.toml").read_text() + '\n[classifier]\nkind = "mlp"\n'
+        (mine / "study.toml").write_text(study)
+        (mine / "stream.toml").write_text(study.replace(
+            'file = "simulated.csv"',
+            'file = "simulated.npy"\nnames = ["x", "y", "mu"]\nstream = true\nin_memory = 14000'))
+        for name in ("study", "stream"):
+            done = neyman("run", f"mine/{name}.toml", "--no-figures", cwd=self.folder)
+            self.assertIn(done.returncode, (0, 3), done.stderr)
+        in_memory, streamed = read_results(mine / "out"), read_results(mine / "out-stream")
+        self.assertEqual(streamed["budget"]["simulated"], len(rows))
+        self.assertEqual(len(streamed["diagnostics"]), len(in_memory["diagnostics"]))
+        one, other = (results["fit"]["parameters"]["mu"] for results in (in_memory, streamed))
+        # Two networks, trained on the same events in another order.
+        self.assertLess(abs(one["estimate"] - other["estimate"]), one["error"])
+        self.assertLess(abs(one["error"] - other["error"]), 0.2 * one["error"])
+
+    def test_what_does_not_stream_is_told(self):
+        (self.folder / "few.csv").write_text("x\n" + "\n".join(map(str, range(5000))) + "\n")
+        study = self.STUDY.replace("background.npy", "few.csv").replace("signal.npy", "few.csv")
+        self.write("csv.toml", study)
+        done = neyman("check", "csv.toml", cwd=self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("few.csv: is a CSV file, which is read from the top to the end", done.stderr)
+        for name in ("background.npy", "signal.npy"):
+            self.npy(name, 0.0, 2000, 2000)
+        self.write("observed.csv", ",".join(f"x{j}" for j in range(self.FEATURES)) + "\n" +
+                   ",".join(["0.5"] * self.FEATURES) + "\n")
+        for kind in ("logistic", "boosted-trees"):
+            self.write("kind.toml", self.STUDY.replace('kind = "mlp"', f'kind = "{kind}"').replace(
+                "hidden = [8]\nepochs = 1\nbatch_size = 1024\n", ""))
+            done = neyman("check", "kind.toml", cwd=self.folder)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn("classifier learns from events in memory, but the files stream", done.stderr)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "neyman/data/settings_file.hpp"
 #include "neyman/data/writer.hpp"
@@ -175,6 +176,58 @@ TEST(EmpiricalDesign, IntegratesLikeTheWeightedEvents) {
       mean += std::exp(0.5 * nodes(i, 0) + nodes(i, 1)) / static_cast<double>(50 * nodes.rows());
   }
   EXPECT_NEAR(mean, exact / sum, 0.01 * exact / sum);
+}
+
+TEST_F(FilesTest, StreamKeepsSomeInMemory) {
+  Samples samples;
+  samples.feature_names = {"alpha", "gamma", "mass"};
+  samples.x = Matrix(20000, 3);
+  for (std::size_t i = 0; i < 20000; ++i) {
+    samples.x(i, 0) = i % 4 == 0 ? 1.0 : 2.0;
+    samples.x(i, 1) = 0.5;
+    samples.x(i, 2) = static_cast<double>(i);
+  }
+  write_samples((folder / "events.h5").string(), samples);
+  const std::string file = "file = \"events.h5\"\n";
+  const auto made = make(file + "stream = true\nin_memory = 10000");
+  ASSERT_NE(made, nullptr) << problems;
+  EXPECT_EQ(problems, "");
+  const auto stream = made->stream();
+  ASSERT_NE(stream, nullptr);
+  EXPECT_EQ(stream->rows(), 20000U);
+  const auto& kept = *made->stored();
+  const auto& checks = dynamic_cast<const Files&>(*made).held_out();
+  // Half of the events, of which a tenth is for checks: binomial, six standard deviations.
+  EXPECT_NEAR(static_cast<double>(kept.size()), 9000, 6 * 70);
+  EXPECT_NEAR(static_cast<double>(checks.size()), 1000, 6 * 31);
+  // Events that check never train.
+  std::set<std::int64_t> trained;
+  const auto all = stream->read(0, 20000);
+  trained.insert(all.groups.begin(), all.groups.end());
+  EXPECT_EQ(trained.size() + checks.size(), 20000U);
+  for (const auto group : checks.groups) EXPECT_FALSE(trained.contains(group));
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    EXPECT_TRUE(trained.contains(kept.groups[i]));
+    EXPECT_EQ(kept.x(i, 0), static_cast<double>(kept.groups[i]));
+    EXPECT_EQ(kept.theta(i, 0), kept.groups[i] % 4 == 0 ? 1.0 : 2.0);
+  }
+  EXPECT_EQ(make(file)->stream(), nullptr);
+}
+
+TEST_F(FilesTest, StreamProblems) {
+  const auto expect = [&](const std::string& toml, const std::string& text) {
+    EXPECT_EQ(make(toml), nullptr);
+    EXPECT_TRUE(reference::contains(problems, text)) << problems;
+  };
+  write("all.csv", "mass,gamma,alpha\n1,0.1,-1\n");
+  expect("file = \"all.csv\"\nstream = true", "is a CSV file, which is read from the top");
+  expect("file = \"all.csv\"\nin_memory = 5000", "all events are in memory without stream = true");
+  Samples samples;
+  samples.feature_names = {"alpha", "gamma", "mass"};
+  samples.x = Matrix(3, 3, {0, 0, 1, 4, 0, 1, 0, 0, 1});
+  write_samples((folder / "outside.npy").string(), samples);
+  expect("file = \"outside.npy\"\nstream = true\nnames = [\"alpha\", \"gamma\", \"mass\"]",
+         "row 2");
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 
 namespace neyman {
 
+class SampleStream;
 class Tasks;
 struct Samples;
 
@@ -69,6 +70,9 @@ class Distribution {
   /// Events that were made before, where there can be no others: `sample` then throws
   /// SimulatorError. Null: it can simulate.
   virtual const Samples* stored() const { return nullptr; }
+  /// All events that were made before, where they stay on the disk and `stored` has some of them,
+  /// chosen at random. Null: `stored` has all.
+  virtual std::shared_ptr<const SampleStream> stream() const { return nullptr; }
   /// Keeps what it simulates in a folder from now on, and takes it from there; empty: nowhere. Most
   /// kinds keep nothing.
   virtual void set_cache_folder(const std::string& folder) const;

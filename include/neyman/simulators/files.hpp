@@ -1,6 +1,9 @@
 #pragma once
 
+#include <memory>
+
 #include "neyman/data/reader.hpp"
+#include "neyman/data/sample_stream.hpp"
 #include "neyman/data/samples.hpp"
 #include "neyman/simulators/distribution.hpp"
 
@@ -13,6 +16,10 @@ namespace neyman {
 /// - file = "simulated.csv": one table with a column for each parameter; or, as a component of a
 ///   mixture, a table without them;
 /// - or tables = [{ file = "a.csv", point = { alpha = 0 } }, …]: one table for each θ.
+///
+/// With stream = true, files larger than memory (NPY or HDF5) stay on the disk: networks are
+/// trained on all events as they are read, and `in_memory` of them, chosen at random by a hash of
+/// their group or row, calibrate and check.
 ///
 /// Further keys: columns (the features; default: all that are nothing else), weights and group
 /// (columns), names (of all columns in order, where a file has none), format (by extension) and
@@ -28,9 +35,11 @@ class Files final : public Distribution {
     std::vector<Table> tables;
     ReadOptions options = {};  ///< parameters: filled in where the tables have their columns
     double held_out = 0.1;
+    bool stream = false;
+    std::size_t in_memory = 1'000'000;  ///< about how many events, with `stream`
   };
 
-  /// Reads everything.
+  /// Reads everything once.
   /// @throw FileError where a file cannot be used, or tables have different columns.
   /// @throw ArgumentError where θ is outside the ranges or known for a part of the parameters.
   Files(Config config, const ParameterSpace& parameters);
@@ -45,6 +54,7 @@ class Files final : public Distribution {
   /// Whether the events have several values of it.
   std::optional<bool> depends_on(std::size_t parameter) const override;
   const Samples* stored() const override { return &events_; }
+  std::shared_ptr<const SampleStream> stream() const override { return stream_; }
   /// Events that are kept for checks, with θ; may be empty.
   const Samples& held_out() const { return held_out_; }
   /// Events kept for checks at the θ nearest to `point`, in parts of the ranges, of those that
@@ -54,9 +64,14 @@ class Files final : public Distribution {
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
 
  private:
+  void read(const Config& config);
+  void hold_out(double part);
+  void read_stream(const Config& config);
+
   ParameterSpace parameters_;
   std::vector<std::string> names_;
   Samples events_, held_out_;
+  std::shared_ptr<const SampleStream> stream_;
 };
 
 }  // namespace neyman
