@@ -66,6 +66,24 @@ double Constraint::derivative(double value) const {
   return 0.0;
 }
 
+double Constraint::second_derivative(double value) const {
+  switch (kind_) {
+    case Kind::gaussian:
+      return -1.0 / (width_ * width_);
+    case Kind::log_normal:
+      return value <= 0.0
+                 ? 0.0
+                 : -(1.0 + std::log(observed_ / value)) / (width_ * width_ * value * value);
+    case Kind::poisson:
+      return value <= 0.0 ? 0.0 : -observed_ / (value * value);
+  }
+  return 0.0;
+}
+
+double Constraint::expected(double value) const {
+  return kind_ == Kind::poisson ? width_ * value : value;
+}
+
 Constraint Constraint::sampled(double value, RandomStream& random) const {
   auto out = *this;
   switch (kind_) {

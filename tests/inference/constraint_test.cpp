@@ -43,6 +43,29 @@ TEST(Constraint, DerivativesEqualDifferences) {
     }
 }
 
+TEST(Constraint, SecondDerivativesEqualDifferences) {
+  for (const auto& constraint : all_kinds())
+    for (const double at : {0.3, 1.0, 2.0, 9.0}) {
+      const double h = 1e-6;
+      const double difference =
+          (constraint.derivative(at + h) - constraint.derivative(at - h)) / (2.0 * h);
+      EXPECT_NEAR(constraint.second_derivative(at), difference, 1e-6 * (1.0 + std::abs(difference)))
+          << to_string(constraint.kind()) << " at " << at;
+    }
+  EXPECT_EQ(Constraint::log_normal(0, 2.0, 1.5).second_derivative(-1.0), 0.0);
+  EXPECT_EQ(Constraint::poisson(0, 2.0).second_derivative(0.0), 0.0);
+}
+
+TEST(Constraint, IsLargestWithTheExpectedMeasurement) {
+  for (const auto& constraint : all_kinds()) {
+    const auto asimov = constraint.with_observed(constraint.expected(1.7));
+    EXPECT_NEAR(asimov.log_density(1.7), 0.0, 1e-15);
+    EXPECT_NEAR(asimov.derivative(1.7), 0.0, 1e-14);
+    EXPECT_EQ(asimov.kind(), constraint.kind());
+    EXPECT_EQ(asimov.width(), constraint.width());
+  }
+}
+
 TEST(Constraint, ForbiddenValues) {
   EXPECT_EQ(Constraint::log_normal(0, 2.0, 1.5).log_density(0.0), Likelihood::forbidden);
   EXPECT_EQ(Constraint::log_normal(0, 2.0, 1.5).derivative(-1.0), 0.0);

@@ -43,6 +43,12 @@ class Constraint {
   double log_density(double value) const;
   /// ∂ log c / ∂θ; 0 where θ is forbidden.
   double derivative(double value) const;
+  /// ∂² log c / ∂θ²; 0 where θ is forbidden.
+  double second_derivative(double value) const;
+  /// The auxiliary measurement with which log c is largest at this value: θ, or τ θ.
+  double expected(double value) const;
+  /// The same constraint with another auxiliary measurement, which is not checked.
+  Constraint with_observed(double observed) const { return {kind_, parameter_, observed, width_}; }
   /// The same constraint with an auxiliary measurement drawn at this value of the parameter:
   /// simulated datasets need simulated auxiliary measurements too. Where the value is not
   /// allowed, the observation stays.
