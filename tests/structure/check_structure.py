@@ -11,7 +11,7 @@ import sys
 
 # In flow order: a room includes only itself and rooms before it.
 ROOMS = ["core", "distributed", "data", "simulators", "classifiers", "calibration", "ratios",
-         "inference", "diagnostics", "reports", "pipeline"]
+         "inference", "measurements", "diagnostics", "reports", "pipeline"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neyman/measurements/asymptotics.hpp"
+#include "neyman/measurements/model_fit.hpp"
+#include "neyman/measurements/statistical_model.hpp"
+#include "neyman/measurements/toys.hpp"
+
+namespace neyman {
+
+struct MeasurementOptions {
+  double level = 0.95;  ///< of the upper limit
+  TestStatistic statistic = TestStatistic::q_tilde;
+  /// Toys of each hypothesis at each value of a scan for the limit; 0: asymptotic formulae alone.
+  std::size_t toys = 0;
+  std::size_t scan_points = 10;  ///< of that scan, around the limits by asymptotic formulae
+  std::uint64_t seed = 0;
+};
+
+/// Everything that one asks of a measurement: what `neyman limit` prints.
+struct MeasurementSummary {
+  StatisticalModel model;
+  MeasurementData data;
+  MeasurementOptions options;
+  Fit fit;
+  std::vector<Interval> intervals;  ///< of each parameter at 68.3 %; not ok where it is held
+  std::vector<Pull> pulls;
+  std::vector<Impact> impacts;  ///< ranked
+  std::optional<Discovery> discovery;
+  std::optional<UpperLimit> limit;
+  std::optional<ToyLimit> toy_limit;
+  /// What could not be had, and why: a failed fit, a limit that is not bracketed, …
+  std::vector<std::string> problems;
+};
+
+/// Fits, then tests. What fails is told in `problems`, and the rest is there nevertheless.
+/// @throw ArgumentError where the data do not fit the model, or it has no parameter of interest.
+MeasurementSummary summarise(const StatisticalModel& model, const MeasurementData& data,
+                             const MeasurementOptions& options = {});
+
+/// For people: at most 80 columns.
+std::string summary_text(const MeasurementSummary& summary);
+/// For programs: schema "neyman.measurement/1".
+std::string summary_json(const MeasurementSummary& summary);
+
+}  // namespace neyman

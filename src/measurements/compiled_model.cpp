@@ -1,0 +1,425 @@
+#include "measurements/compiled_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+
+namespace neyman::detail {
+
+namespace {
+
+constexpr const char* function = "StatisticalModel";
+using Kind = Modifier::Kind;
+
+[[noreturn]] void refuse(const std::string& name, const std::string& value,
+                         const std::string& condition) {
+  fail_argument(function, name, value, condition);
+}
+
+/// Where something stands: "channel 'signal region', sample 'background', normsys 'scale'".
+std::string place(const BinnedChannel& channel) {
+  return fmt::format("channel '{}'", channel.name);
+}
+std::string place(const BinnedChannel& channel, const BinnedSample& sample) {
+  return fmt::format("{}, sample '{}'", place(channel), sample.name);
+}
+std::string place(const BinnedChannel& channel, const BinnedSample& sample,
+                  const Modifier& modifier) {
+  return fmt::format("{}, {} '{}'", place(channel, sample), to_string(modifier.kind),
+                     modifier.name);
+}
+
+template <class Items>
+void check_names(const Items& items, const std::string& what) {
+  std::set<std::string> seen;
+  for (const auto& item : items)
+    if (!seen.insert(item.name).second)
+      refuse(what, fmt::format("'{}' twice", item.name), "different names");
+}
+
+void check_bins(const std::string& what, const std::vector<double>& values, std::size_t bins) {
+  check_same_size(function, what, values.size(), bins, "one a bin of the channel");
+  check_finite(function, what, values);
+}
+
+double sum(const std::vector<double>& values) {
+  double out = 0.0;
+  for (const double value : values) out += value;
+  return out;
+}
+
+/// A variation of a sample that has events must have some too: an empty one is a mistake of the
+/// files it was made from.
+void check_variation(const std::string& what, const std::vector<double>& variation,
+                     const BinnedSample& sample, std::size_t bins) {
+  check_bins(what, variation, bins);
+  const auto empty = [](const auto& values) {
+    return std::all_of(values.begin(), values.end(), [](double v) { return v == 0.0; });
+  };
+  if (empty(variation) && !empty(sample.yields))
+    refuse(what, "without events",
+           fmt::format("a variation of the {:g} of the sample", sum(sample.yields)));
+}
+
+void check_modifier(const BinnedChannel& channel, const BinnedSample& sample,
+                    const Modifier& modifier, std::size_t bins) {
+  const auto where = place(channel, sample, modifier);
+  switch (modifier.kind) {
+    case Kind::norm_sys:
+      check_same_size(function, where + ", low", modifier.low.size(), 1, "a factor");
+      check_same_size(function, where + ", high", modifier.high.size(), 1, "a factor");
+      check_positive(function, where + ", low", modifier.low[0]);
+      check_positive(function, where + ", high", modifier.high[0]);
+      break;
+    case Kind::histo_sys:
+      check_variation(where + ", low", modifier.low, sample, bins);
+      check_variation(where + ", high", modifier.high, sample, bins);
+      break;
+    case Kind::shape_sys:
+    case Kind::stat_error:
+      check_bins(where, modifier.uncertainty, bins);
+      check_non_negative(function, where, modifier.uncertainty);
+      break;
+    case Kind::norm_factor:
+    case Kind::shape_factor:
+    case Kind::lumi:
+      break;
+  }
+}
+
+void check_channel(const BinnedChannel& channel) {
+  const auto where = place(channel);
+  if (channel.samples.empty()) refuse(where, "without samples", "made of at least one");
+  check_names(channel.samples, where + ", samples");
+  const std::size_t bins = channel.samples[0].yields.size();
+  if (bins == 0) refuse(where, "without bins", "made of at least one");
+  check_bins(where + ", observed", channel.observed, bins);
+  check_non_negative(function, where + ", observed", channel.observed);
+  for (const auto& sample : channel.samples) {
+    check_bins(place(channel, sample), sample.yields, bins);
+    for (std::size_t m = 0; m < sample.modifiers.size(); ++m) {
+      const auto& modifier = sample.modifiers[m];
+      check_modifier(channel, sample, modifier, bins);
+      for (std::size_t other = 0; other < m; ++other)
+        if (sample.modifiers[other].kind == modifier.kind &&
+            sample.modifiers[other].name == modifier.name)
+          refuse(place(channel, sample, modifier), "there twice", "there once");
+    }
+  }
+}
+
+/// The parameters of one name, before they have indices.
+struct ParameterSet {
+  enum class Family { factor, alpha, lumi, bins_free, bins_poisson, bins_gaussian };
+  Family family = Family::factor;
+  std::string where;    // of the first modifier
+  std::string channel;  // for parameters of one channel's bins
+  std::size_t size = 1;
+  // stat_error: Σ yields and Σ uncertainty²; shape_sys: the yields and uncertainty².
+  std::vector<double> yields, variances;
+  std::vector<std::size_t> indices = {};  // no_parameter where a bin has none
+
+  bool of_bins() const { return family >= Family::bins_free; }
+  bool constrained() const { return family != Family::factor && family != Family::bins_free; }
+};
+
+ParameterSet::Family family_of(Kind kind) {
+  switch (kind) {
+    case Kind::norm_factor:
+      return ParameterSet::Family::factor;
+    case Kind::norm_sys:
+    case Kind::histo_sys:
+      return ParameterSet::Family::alpha;
+    case Kind::lumi:
+      return ParameterSet::Family::lumi;
+    case Kind::shape_factor:
+      return ParameterSet::Family::bins_free;
+    case Kind::shape_sys:
+      return ParameterSet::Family::bins_poisson;
+    case Kind::stat_error:
+      return ParameterSet::Family::bins_gaussian;
+  }
+  return ParameterSet::Family::factor;
+}
+
+class Compiler {
+ public:
+  Compiler(const Workspace& workspace, const MeasurementSettings& measurement)
+      : workspace_(workspace), measurement_(measurement) {}
+
+  CompiledModel run() {
+    check();
+    collect();
+    check_settings();
+    make_parameters();
+    for (const auto& channel : workspace_.channels) add_channel(channel);
+    return std::move(out_);
+  }
+
+ private:
+  void check() const {
+    if (workspace_.channels.empty()) refuse("channels", "empty", "at least one");
+    check_names(workspace_.channels, "channels");
+    for (const auto& channel : workspace_.channels) check_channel(channel);
+    check_names(measurement_.parameters, "parameters of the measurement");
+  }
+
+  void collect() {
+    for (const auto& channel : workspace_.channels)
+      for (const auto& sample : channel.samples)
+        for (const auto& modifier : sample.modifiers) collect(channel, sample, modifier);
+    if (sets_.empty()) refuse("modifiers", "none", "at least one: there is nothing to fit");
+  }
+
+  void collect(const BinnedChannel& channel, const BinnedSample& sample, const Modifier& modifier) {
+    const auto where = place(channel, sample, modifier);
+    const auto family = family_of(modifier.kind);
+    const std::size_t bins = sample.yields.size();
+    auto [found, fresh] = sets_.try_emplace(modifier.name);
+    auto& set = found->second;
+    if (fresh) {
+      order_.push_back(modifier.name);
+      set.family = family;
+      set.where = where;
+      set.channel = channel.name;
+      set.size = set.of_bins() ? bins : 1;
+      set.yields.assign(set.size, 0.0);
+      set.variances.assign(set.size, 0.0);
+    } else {
+      const auto shared = [&](const std::string& condition) {
+        refuse(where, fmt::format("a parameter of {} too", set.where), condition);
+      };
+      if (set.family != family)
+        shared("named differently: modifiers of these two kinds share no parameter");
+      if (family == ParameterSet::Family::bins_poisson)
+        shared("named differently: each shapesys has parameters of its own");
+      if (family == ParameterSet::Family::bins_gaussian && set.channel != channel.name)
+        shared("named differently: a staterror is of one channel");
+      if (set.size != (set.of_bins() ? bins : 1))
+        shared("named differently: the channels have not the same number of bins");
+    }
+    if (modifier.uncertainty.empty()) return;
+    for (std::size_t b = 0; b < bins; ++b) {
+      set.yields[b] += sample.yields[b];
+      set.variances[b] += modifier.uncertainty[b] * modifier.uncertainty[b];
+    }
+  }
+
+  const ParameterSettings* settings_of(const std::string& name) const {
+    for (const auto& settings : measurement_.parameters)
+      if (settings.name == name) return &settings;
+    return nullptr;
+  }
+
+  void check_settings() const {
+    for (const auto& settings : measurement_.parameters) {
+      const auto found = sets_.find(settings.name);
+      if (found == sets_.end()) {
+        if (settings.name == "lumi") continue;  // exporters write it whether it is used or not
+        throw ArgumentError(fmt::format("{}: settings of the measurement: {}", function,
+                                        unknown_name(settings.name, "a parameter", order_)));
+      }
+      const auto& set = found->second;
+      const auto where = fmt::format("settings of '{}'", settings.name);
+      const auto check_list = [&](const char* what, const auto& values, bool allowed,
+                                  const char* reason) {
+        if (values.empty()) return;
+        if (!allowed) refuse(fmt::format("{}: {}", where, what), "given", reason);
+        check_same_size(function, fmt::format("{}: {}", where, what), values.size(), set.size,
+                        "one a parameter");
+      };
+      using Family = ParameterSet::Family;
+      check_list("start", settings.start, true, "");
+      check_list("range", settings.range, true, "");
+      check_list("auxiliary", settings.auxiliary, set.constrained(),
+                 "left out: the parameter has no constraint");
+      check_list("sigma", settings.sigma,
+                 set.family == Family::lumi || set.family == Family::bins_gaussian,
+                 "left out: the parameter has no Gaussian constraint of its own width");
+      check_list("tau", settings.tau, set.family == Family::bins_poisson,
+                 "left out: the parameter has no Poisson constraint");
+      check_finite(function, where + ": start", settings.start);
+      check_finite(function, where + ": auxiliary", settings.auxiliary);
+      for (const double sigma : settings.sigma) check_positive(function, where + ": sigma", sigma);
+      for (const double tau : settings.tau) check_positive(function, where + ": tau", tau);
+    }
+    const auto lumi = std::find_if(sets_.begin(), sets_.end(), [](const auto& named) {
+      return named.second.family == ParameterSet::Family::lumi;
+    });
+    if (lumi != sets_.end()) {
+      const auto* settings = settings_of(lumi->first);
+      if (settings == nullptr || settings->sigma.empty() || settings->auxiliary.empty())
+        refuse(fmt::format("settings of '{}'", lumi->first), "without sigma and auxiliary",
+               "given: a luminosity has no uncertainty by default");
+    }
+  }
+
+  void make_parameters() {
+    std::vector<Parameter> parameters;
+    if (!measurement_.interest.empty()) {
+      const auto found = sets_.find(measurement_.interest);
+      if (found == sets_.end())
+        throw ArgumentError(
+            fmt::format("{}: parameter of interest: {}", function,
+                        unknown_name(measurement_.interest, "a parameter", order_)));
+      if (found->second.of_bins())
+        refuse("parameter of interest", fmt::format("'{}'", measurement_.interest),
+               "one of whole samples, not of bins");
+      add_set(measurement_.interest, parameters);
+      parameters.back().nuisance = false;
+      out_.interest = 0;
+    }
+    for (const bool of_bins : {false, true})
+      for (const auto& name : order_)
+        if (sets_[name].of_bins() == of_bins && sets_[name].indices.empty())
+          add_set(name, parameters);
+    out_.parameters = ParameterSpace(std::move(parameters));
+    for (std::size_t p = 0; p < out_.start.size(); ++p)
+      check_in_range(function, out_.parameters[p].name + " at its start", out_.start[p],
+                     out_.parameters[p].low, out_.parameters[p].high);
+  }
+
+  void add_set(const std::string& name, std::vector<Parameter>& parameters) {
+    using Family = ParameterSet::Family;
+    auto& set = sets_[name];
+    const ParameterSettings none;
+    const auto* found = settings_of(name);
+    const auto& settings = found == nullptr ? none : *found;
+    const auto given = [](const std::vector<double>& values, std::size_t i, double otherwise) {
+      return values.empty() ? otherwise : values[i];
+    };
+    for (std::size_t i = 0; i < set.size; ++i) {
+      const double relative = set.yields[i] > 0.0 ? std::sqrt(set.variances[i]) / set.yields[i] : 0;
+      const bool varies = set.family == Family::bins_poisson || set.family == Family::bins_gaussian;
+      if (varies && !(relative > 0.0)) {
+        set.indices.push_back(no_parameter);
+        continue;
+      }
+      const std::size_t index = parameters.size();
+      double start = 1.0, low = 0.0, high = 10.0;
+      std::optional<Constraint> constraint;
+      switch (set.family) {
+        case Family::factor:
+        case Family::bins_free:
+          break;
+        case Family::alpha:
+          start = 0.0, low = -5.0, high = 5.0;
+          constraint = Constraint::gaussian(index, given(settings.auxiliary, i, 0.0), 1.0);
+          break;
+        case Family::lumi:
+          start = settings.auxiliary[i], high = 10.0 * start;
+          constraint = Constraint::gaussian(index, start, settings.sigma[i]);
+          break;
+        case Family::bins_poisson: {
+          low = 1e-10;
+          const double tau = given(settings.tau, i, 1.0 / (relative * relative));
+          constraint = Constraint::poisson(index, given(settings.auxiliary, i, tau), tau);
+          break;
+        }
+        case Family::bins_gaussian:
+          low = 1e-10;
+          constraint = Constraint::gaussian(index, given(settings.auxiliary, i, 1.0),
+                                            given(settings.sigma, i, relative));
+          break;
+      }
+      if (!settings.range.empty()) low = settings.range[i][0], high = settings.range[i][1];
+      parameters.push_back(
+          {set.of_bins() ? fmt::format("{}[{}]", name, i) : name, low, high, std::nullopt, true});
+      set.indices.push_back(index);
+      out_.start.push_back(given(settings.start, i, start));
+      out_.fixed.push_back(settings.fixed.value_or(false));
+      out_.constraint_of.push_back(constraint ? out_.constraints.size() : no_parameter);
+      if (!constraint) continue;
+      out_.observed.auxiliary.push_back(constraint->observed());
+      out_.constraints.push_back(*constraint);
+    }
+  }
+
+  void add_channel(const BinnedChannel& channel) {
+    CompiledChannel made;
+    made.name = channel.name;
+    made.first_bin = out_.bins;
+    made.bins = channel.observed.size();
+    std::vector<std::vector<std::size_t>> of_bin(made.bins);
+    for (const auto& sample : channel.samples)
+      made.samples.push_back(add_sample(sample, made, of_bin));
+    made.bin_begin.assign(1, 0);
+    for (const auto& parameters : of_bin) {
+      made.bin_parameters.insert(made.bin_parameters.end(), parameters.begin(), parameters.end());
+      made.bin_begin.push_back(made.bin_parameters.size());
+    }
+    // An entry counts inside its bin until all bins are known.
+    for (auto& sample : made.samples)
+      for (auto& term : sample.bin_factors)
+        for (std::size_t b = 0; b < made.bins; ++b)
+          if (term.parameters[b] != no_parameter) term.entries[b] += made.bin_begin[b];
+    out_.bins += made.bins;
+    out_.observed.counts.insert(out_.observed.counts.end(), channel.observed.begin(),
+                                channel.observed.end());
+    out_.channels.push_back(std::move(made));
+  }
+
+  static std::size_t position(std::vector<std::size_t>& list, std::size_t value) {
+    const auto found = std::find(list.begin(), list.end(), value);
+    if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
+    list.push_back(value);
+    return list.size() - 1;
+  }
+
+  CompiledSample add_sample(const BinnedSample& sample, CompiledChannel& channel,
+                            std::vector<std::vector<std::size_t>>& of_bin) {
+    CompiledSample made;
+    auto& names = out_.sample_names;
+    const auto named = std::find(names.begin(), names.end(), sample.name);
+    made.name = static_cast<std::size_t>(named - names.begin());
+    if (named == names.end()) names.push_back(sample.name);
+    made.yields = sample.yields;
+    for (const auto& modifier : sample.modifiers) {
+      const auto& set = sets_[modifier.name];
+      if (set.of_bins()) {
+        BinFactorTerm term{set.indices, std::vector<std::size_t>(channel.bins, 0)};
+        for (std::size_t b = 0; b < channel.bins; ++b)
+          if (term.parameters[b] != no_parameter)
+            term.entries[b] = position(of_bin[b], term.parameters[b]);
+        made.bin_factors.push_back(std::move(term));
+        continue;
+      }
+      const std::size_t parameter = set.indices[0];
+      const std::size_t slot = position(channel.shared, parameter);
+      if (modifier.kind == Kind::histo_sys) {
+        ShiftTerm term{parameter, slot, modifier.high, sample.yields};
+        for (std::size_t b = 0; b < channel.bins; ++b) {
+          term.up[b] -= sample.yields[b];
+          term.down[b] -= modifier.low[b];
+        }
+        made.shifts.push_back(std::move(term));
+      } else {
+        FactorTerm term{parameter, slot};
+        if (modifier.kind == Kind::norm_sys)
+          term.interpolation.emplace(modifier.low[0], modifier.high[0]);
+        made.factors.push_back(std::move(term));
+      }
+    }
+    return made;
+  }
+
+  const Workspace& workspace_;
+  const MeasurementSettings& measurement_;
+  std::map<std::string, ParameterSet> sets_;
+  std::vector<std::string> order_;  // of their first modifiers
+  CompiledModel out_;
+};
+
+}  // namespace
+
+CompiledModel compile(const Workspace& workspace, const MeasurementSettings& measurement) {
+  return Compiler(workspace, measurement).run();
+}
+
+}  // namespace neyman::detail

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "measurements/compiled_model.hpp"
+
+namespace neyman::detail {
+
+/// −ℓ of a model with its first and second derivatives. Has all memory that it needs: an evaluation
+/// allocates nothing. One a thread.
+class Evaluator {
+ public:
+  enum class Order { value, gradient, hessian };
+
+  explicit Evaluator(const CompiledModel& model);
+
+  /// −ℓ(θ), infinite where θ is forbidden; gradient and hessian are then not set.
+  double operator()(std::span<const double> point, const MeasurementData& data, Order order);
+  /// ν_b(θ) into `out`, and the parts of the samples where `parts` (samples × bins) is not null.
+  void expected(std::span<const double> point, std::span<double> out, Matrix* parts = nullptr);
+
+  std::span<const double> gradient() const { return gradient_; }
+  /// Row-major; only the lower triangle is set.
+  const std::vector<double>& hessian() const { return hessian_; }
+  /// Of the last evaluation that was forbidden: the bin, or no_parameter where a constraint was.
+  std::size_t forbidden_bin() const { return forbidden_bin_; }
+
+ private:
+  struct Log {  // f'/f and f''/f of a factor
+    double first, second;
+  };
+  /// What a sample expects in each bin, and the factors and shifts that made it.
+  void expect(const CompiledChannel& channel, std::span<const double> point);
+  double poisson(const CompiledChannel& channel, std::span<const double> counts);
+  void add_first(const CompiledChannel& channel, std::span<const double> point);
+  void add_products(const CompiledChannel& channel);
+  void add_second(const CompiledChannel& channel, std::span<const double> point);
+  double constraints(std::span<const double> point, std::span<const double> auxiliary, Order order);
+  void add_pair(std::size_t a, std::size_t b, double value);
+
+  const CompiledModel& model_;
+  std::size_t size_;
+  std::size_t forbidden_bin_ = no_parameter;
+  std::vector<double> gradient_, hessian_;
+  // Of the channel at hand. `parts` is ν of each sample, `levers` the product of its factors.
+  std::vector<double> total_, slope_, curve_;  // ν_b, 1 − n_b / ν_b, n_b / ν_b²
+  std::vector<double> parts_, levers_;         // samples × bins
+  std::vector<Log> factors_;                   // of all samples, in their order
+  std::vector<ShiftInterpolation> shifts_;     // the same
+  std::vector<double> jacobian_;               // shared × bins: ∂ν_b/∂θ
+  std::vector<double> bin_jacobian_;           // by entry of bin_parameters
+};
+
+}  // namespace neyman::detail

@@ -1,0 +1,238 @@
+#include "neyman/measurements/measurement_summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+
+namespace neyman {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Runs one part; where it is refused the reason is a problem, and the others go on.
+template <class Part>
+void attempt(MeasurementSummary& out, Part&& part) {
+  try {
+    part();
+  } catch (const ArgumentError& error) {
+    out.problems.push_back(error.reason());
+  }
+}
+
+/// Values around the limits that the asymptotic formulae give.
+std::vector<double> scan_values(const UpperLimit& limit, std::size_t points, double highest) {
+  const auto [least, most] = std::minmax_element(limit.expected.begin(), limit.expected.end());
+  const double low = 0.4 * std::min(*least, limit.observed);
+  const double high = std::min(highest, 1.4 * std::max(*most, limit.observed));
+  std::vector<double> out;
+  for (std::size_t i = 0; i < points; ++i)
+    out.push_back(low + (high - low) * static_cast<double>(i) / static_cast<double>(points - 1));
+  return out;
+}
+
+/// Four digits of the error's worth, or as many of the value.
+std::string number(double value) { return fmt::format("{:.4g}", value); }
+
+std::string signed_number(double value) { return fmt::format("{:+.3g}", value); }
+
+const Impact* impact_of(const MeasurementSummary& summary, std::size_t parameter) {
+  for (const auto& impact : summary.impacts)
+    if (impact.parameter == parameter) return &impact;
+  return nullptr;
+}
+
+std::string parameter_line(const MeasurementSummary& summary, std::size_t p) {
+  const auto& name = summary.model.parameters()[p].name;
+  const double value = summary.fit.point[p];
+  const auto& interval = summary.intervals[p];
+  std::string range;
+  if (interval.ok)
+    range = fmt::format("{:>10}{:>10}{}", signed_number(interval.high - value),
+                        signed_number(interval.low - value),
+                        interval.low_at_bound || interval.high_at_bound ? "  at bound" : "");
+  return fmt::format("  {:<28}{:>12}{}\n", name, number(value), range);
+}
+
+std::string nuisance_table(const MeasurementSummary& summary) {
+  if (summary.pulls.empty()) return {};
+  std::string out = fmt::format("\n  {:<28}{:>10}{:>12}{:>24}\n", "nuisance parameter", "pull",
+                                "constraint", "impact of ±1σ");
+  // By impact; those without one last.
+  std::vector<std::size_t> order;
+  for (const auto& impact : summary.impacts) order.push_back(impact.parameter);
+  for (const auto& pull : summary.pulls)
+    if (impact_of(summary, pull.parameter) == nullptr) order.push_back(pull.parameter);
+  for (const std::size_t p : order) {
+    const auto pull = std::find_if(summary.pulls.begin(), summary.pulls.end(),
+                                   [&](const Pull& candidate) { return candidate.parameter == p; });
+    if (pull == summary.pulls.end()) continue;
+    const auto* impact = impact_of(summary, p);
+    const auto moves = impact == nullptr || !impact->ok
+                           ? std::string("unknown")
+                           : signed_number(impact->up) + " " + signed_number(impact->down);
+    out += fmt::format("  {:<28}{:>10}{:>12}{:>23}\n", summary.model.parameters()[p].name,
+                       fmt::format("{:+.2f}", pull->pull), fmt::format("{:.2f}", pull->constraint),
+                       moves);
+  }
+  return out;
+}
+
+template <class Limit>
+std::string limit_lines(const Limit& limit, const std::string& how) {
+  return fmt::format("  {:<22}observed {:>9}   expected {:>9}\n{:24}±1σ {}–{}, ±2σ {}–{}\n", how,
+                     number(limit.observed), number(limit.expected[2]), "",
+                     number(limit.expected[1]), number(limit.expected[3]),
+                     number(limit.expected[0]), number(limit.expected[4]));
+}
+
+Json band_json(const std::array<double, 5>& band) {
+  return {{"-2", band[0]}, {"-1", band[1]}, {"0", band[2]}, {"1", band[3]}, {"2", band[4]}};
+}
+
+Json fit_json(const MeasurementSummary& summary) {
+  const auto& fit = summary.fit;
+  const auto& parameters = summary.model.parameters();
+  Json entries = Json::object();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    Json entry = {{"estimate", fit.point[p]}, {"error", fit.error(p)}};
+    if (summary.intervals[p].ok)
+      entry["interval"] = {summary.intervals[p].low, summary.intervals[p].high};
+    if (fit.at_bound[p]) entry["at_bound"] = true;
+    entries[parameters[p].name] = entry;
+  }
+  for (const auto& pull : summary.pulls) {
+    auto& entry = entries[parameters[pull.parameter].name];
+    entry["pull"] = pull.pull;
+    entry["constraint"] = pull.constraint;
+  }
+  for (const auto& impact : summary.impacts)
+    if (impact.ok) entries[parameters[impact.parameter].name]["impact"] = {impact.up, impact.down};
+  Json matrix = Json::array();
+  const auto correlation = correlations(fit);
+  for (std::size_t i = 0; i < correlation.rows(); ++i)
+    matrix.push_back(std::vector<double>(correlation.row(i).begin(), correlation.row(i).end()));
+  Json out = {{"status", to_string(fit.status)},
+              {"chi2_saturated", -2.0 * fit.log_likelihood},
+              {"bins", summary.model.bins()},
+              {"evaluations", fit.evaluations},
+              {"parameters", entries},
+              {"correlations", {{"parameters", parameters.names()}, {"matrix", matrix}}}};
+  if (!fit.message.empty()) out["message"] = fit.message;
+  return out;
+}
+
+}  // namespace
+
+MeasurementSummary summarise(const StatisticalModel& model, const MeasurementData& data,
+                             const MeasurementOptions& options) {
+  check_at_least("summarise", "scan_points", options.scan_points, 2);
+  const std::size_t interest = model.interest();
+  MeasurementSummary out{model, data, options, fit_model(model, data), {}, {}, {}, {}, {}, {}, {}};
+  Interval none;
+  none.ok = false;
+  out.intervals.assign(model.size(), none);
+  if (!out.fit.ok()) {
+    out.problems.push_back("the fit failed: " + out.fit.message);
+    return out;
+  }
+  for (std::size_t p = 0; p < model.size(); ++p)
+    if (out.fit.at_bound[p] || out.fit.error(p) > 0.0) {
+      out.intervals[p] = profile_interval(model, data, out.fit, p);
+      if (!out.intervals[p].ok)
+        out.problems.push_back(fmt::format("the interval of {}: {}", model.parameters()[p].name,
+                                           out.intervals[p].message));
+    }
+  out.pulls = pulls(model, data, out.fit);
+  out.impacts = impacts(model, data, out.fit);
+  attempt(out, [&] { out.discovery = discovery(model, data); });
+  attempt(out, [&] {
+    UpperLimitOptions limit;
+    limit.level = options.level;
+    limit.statistic = options.statistic;
+    out.limit = upper_limit(model, data, limit);
+  });
+  if (options.toys > 0 && out.limit)
+    attempt(out, [&] {
+      ToyOptions toys;
+      toys.toys = options.toys;
+      toys.seed = options.seed;
+      const auto values =
+          scan_values(*out.limit, options.scan_points, model.parameters()[interest].high);
+      out.toy_limit = toy_upper_limit(model, data, values, options.level, options.statistic, toys);
+    });
+  return out;
+}
+
+std::string summary_text(const MeasurementSummary& summary) {
+  const auto& model = summary.model;
+  const auto& interest = model.parameters()[model.interest()].name;
+  std::string out = fmt::format("Fit of {} bins with {} parameters: {}\n", model.bins(),
+                                model.size(), to_string(summary.fit.status));
+  if (summary.fit.ok()) {
+    out +=
+        fmt::format("χ² of the saturated model: {}\n\n", number(-2.0 * summary.fit.log_likelihood));
+    for (std::size_t p = 0; p < model.size(); ++p)
+      if (!model.constraint_of(p)) out += parameter_line(summary, p);
+    out += nuisance_table(summary);
+  }
+  if (summary.discovery)
+    out += fmt::format("\nDiscovery: {:.2f}σ (p = {:.3g}); expected for {} = 1: {:.2f}σ\n",
+                       summary.discovery->significance, summary.discovery->p_value, interest,
+                       summary.discovery->expected_significance);
+  if (summary.limit) {
+    out += fmt::format("\nUpper limit on {} at {:g} % by CL_s with {}\n", interest,
+                       100.0 * summary.options.level, to_string(summary.options.statistic));
+    out += limit_lines(*summary.limit, "asymptotic");
+  }
+  if (summary.toy_limit) {
+    std::size_t failed = 0;
+    for (const auto& test : summary.toy_limit->tests) failed += test.failed;
+    out += limit_lines(*summary.toy_limit, fmt::format("{} toys", summary.options.toys));
+    if (failed > 0) out += fmt::format("  {} fits of toys failed\n", failed);
+  }
+  for (const auto& problem : summary.problems) out += "\nProblem: " + problem + "\n";
+  return out;
+}
+
+std::string summary_json(const MeasurementSummary& summary) {
+  const auto& model = summary.model;
+  Json out = {{"schema", "neyman.measurement/1"},
+              {"interest", model.parameters()[model.interest()].name},
+              {"fit", fit_json(summary)}};
+  if (summary.discovery)
+    out["discovery"] = {{"q0", summary.discovery->statistic},
+                        {"p_value", summary.discovery->p_value},
+                        {"significance", summary.discovery->significance},
+                        {"expected_significance", summary.discovery->expected_significance}};
+  const auto limit = [&](const auto& found) -> Json {
+    return {{"level", found.level},
+            {"statistic", to_string(summary.options.statistic)},
+            {"observed", found.observed},
+            {"expected", band_json(found.expected)}};
+  };
+  if (summary.limit) out["limit"] = limit(*summary.limit);
+  if (summary.toy_limit) {
+    out["toy_limit"] = limit(*summary.toy_limit);
+    out["toy_limit"]["toys"] = summary.options.toys;
+    out["toy_limit"]["seed"] = summary.options.seed;
+    for (const auto& test : summary.toy_limit->tests)
+      out["toy_limit"]["tests"].push_back({{"tested", test.tested},
+                                           {"statistic", test.statistic},
+                                           {"cl_sb", test.cl_sb.value},
+                                           {"cl_b", test.cl_b.value},
+                                           {"cl_s", test.cl_s.value},
+                                           {"cl_s_error", test.cl_s.error},
+                                           {"expected_cl_s", band_json(test.expected_cl_s)},
+                                           {"failed", test.failed}});
+  }
+  out["problems"] = summary.problems;
+  return out.dump(2) + "\n";
+}
+
+}  // namespace neyman

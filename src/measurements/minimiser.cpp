@@ -1,0 +1,211 @@
+#include "measurements/minimiser.hpp"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+
+namespace neyman::detail {
+
+namespace {
+
+using Order = Evaluator::Order;
+
+constexpr int most_steps = 200;
+constexpr int most_shortenings = 25;
+constexpr double enough = 1e-4;  // of the rise that the slope promises
+constexpr double least_damping = 1e-4, most_damping = 1e10;
+constexpr double singular = 1e-13;  // of a pivot, relative to its diagonal
+
+// Below this a change of −ℓ is rounding.
+double noise(double value) { return 1e-13 * (1.0 + std::abs(value)); }
+
+}  // namespace
+
+Minimiser::Minimiser(const CompiledModel& model, double tolerance)
+    : model_(model),
+      tolerance_(tolerance),
+      size_(model.parameters.size()),
+      evaluate_(model),
+      low_(size_),
+      high_(size_),
+      x_(model.start),
+      trial_(size_),
+      step_(size_),
+      to_bound_(size_),
+      matrix_(size_, size_),
+      right_(size_) {
+  free_.reserve(size_);
+  for (std::size_t p = 0; p < size_; ++p) release(p);
+}
+
+void Minimiser::set_range(std::size_t parameter, double low, double high) {
+  low_[parameter] = low;
+  high_[parameter] = high;
+}
+
+void Minimiser::release(std::size_t parameter) {
+  if (model_.fixed[parameter])
+    hold(parameter, model_.start[parameter]);
+  else
+    set_range(parameter, model_.parameters[parameter].low, model_.parameters[parameter].high);
+}
+
+Evaluator& Minimiser::evaluate_there(const MeasurementData& data) {
+  evaluate_(x_, data, Order::hessian);
+  return evaluate_;
+}
+
+bool Minimiser::at_bound(std::size_t p) const {
+  if (held(p)) return false;
+  const double gradient = evaluate_.gradient()[p];
+  return (x_[p] <= low_[p] && gradient > 0.0) || (x_[p] >= high_[p] && gradient < 0.0);
+}
+
+/// Away from a start where nothing is expected but something was counted, or the yield is negative.
+bool Minimiser::move_into_sight(const MeasurementData& data, Outcome& out) {
+  trial_ = x_;
+  for (const double share : {0.0, 1e-3, 0.03, 0.2, 0.5}) {
+    for (std::size_t p = 0; p < size_; ++p)
+      x_[p] = trial_[p] + share * (0.5 * (low_[p] + high_[p]) - trial_[p]);
+    out.value = evaluate_(x_, data, Order::hessian);
+    ++out.evaluations;
+    if (std::isfinite(out.value)) return true;
+  }
+  return false;
+}
+
+bool Minimiser::solve(double damping) {
+  const auto& hessian = evaluate_.hessian();
+  const auto gradient = evaluate_.gradient();
+  const auto m = static_cast<Eigen::Index>(free_.size());
+  for (Eigen::Index j = 0; j < m; ++j) {
+    const std::size_t q = free_[static_cast<std::size_t>(j)];
+    for (Eigen::Index i = j; i < m; ++i)
+      matrix_(i, j) = hessian[free_[static_cast<std::size_t>(i)] * size_ + q];
+    matrix_(j, j) += damping * std::max(std::abs(matrix_(j, j)), 1e-8);
+    // What was fixed at a bound pulls at the others.
+    double pull = gradient[q];
+    for (std::size_t p = 0; p < size_; ++p)
+      if (to_bound_[p] != 0 && step_[p] != 0.0)
+        pull += hessian[std::max(p, q) * size_ + std::min(p, q)] * step_[p];
+    right_(j) = -pull;
+  }
+  Eigen::Ref<Eigen::MatrixXd> block(matrix_.topLeftCorner(m, m));
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(block);
+  if (cholesky.info() != Eigen::Success) return false;
+  for (Eigen::Index j = 0; j < m; ++j) {
+    const std::size_t q = free_[static_cast<std::size_t>(j)];
+    const double pivot = matrix_(j, j) * matrix_(j, j);
+    if (!(pivot > singular * std::abs(hessian[q * size_ + q]))) return false;
+  }
+  auto head = right_.head(m);
+  cholesky.solveInPlace(head);
+  for (Eigen::Index j = 0; j < m; ++j) step_[free_[static_cast<std::size_t>(j)]] = head(j);
+  return true;
+}
+
+bool Minimiser::find_step(double damping) {
+  const auto gradient = evaluate_.gradient();
+  free_.clear();
+  for (std::size_t p = 0; p < size_; ++p) {
+    step_[p] = 0.0;
+    to_bound_[p] = held(p) || at_bound(p);
+    if (to_bound_[p] == 0) free_.push_back(p);
+  }
+  for (;;) {
+    if (free_.empty()) return true;
+    if (!solve(damping)) return false;
+    const std::size_t before = free_.size();
+    for (const std::size_t p : free_) {
+      const double to = x_[p] + step_[p];
+      if (to >= low_[p] && to <= high_[p]) continue;
+      to_bound_[p] = 1;
+      step_[p] = (to < low_[p] ? low_[p] : high_[p]) - x_[p];
+    }
+    std::erase_if(free_, [&](std::size_t p) { return to_bound_[p] != 0; });
+    if (free_.size() == before) return true;
+  }
+}
+
+void Minimiser::set_trial(double length) {
+  for (std::size_t p = 0; p < size_; ++p) {
+    trial_[p] = std::clamp(x_[p] + length * step_[p], low_[p], high_[p]);
+    if (length == 1.0 && to_bound_[p] != 0 && step_[p] != 0.0)
+      trial_[p] = step_[p] < 0.0 ? low_[p] : high_[p];
+  }
+}
+
+bool Minimiser::search_line(const MeasurementData& data, Outcome& out, double slope) {
+  const auto rises = [&](double value, double length) {
+    return value <= out.value + enough * length * slope ||
+           (-slope < 1e3 * noise(out.value) && value <= out.value + noise(out.value));
+  };
+  set_trial(1.0);
+  double value = evaluate_(trial_, data, Order::hessian);
+  ++out.evaluations;
+  double length = 1.0;
+  for (int k = 0; !rises(value, length); ++k) {
+    if (k == most_shortenings) {
+      evaluate_(x_, data, Order::hessian);
+      ++out.evaluations;
+      return false;
+    }
+    const double excess = value - out.value - length * slope;
+    const double best = std::isfinite(excess) ? -slope * length / (2.0 * excess) : 0.25;
+    length *= std::clamp(best, 0.1, 0.5);
+    set_trial(length);
+    value = evaluate_(trial_, data, Order::value);
+    ++out.evaluations;
+    if (rises(value, length)) {
+      evaluate_(trial_, data, Order::hessian);
+      ++out.evaluations;
+    }
+  }
+  std::swap(x_, trial_);
+  out.value = value;
+  return true;
+}
+
+Minimiser::Outcome Minimiser::operator()(const MeasurementData& data,
+                                         std::span<const double> start) {
+  Outcome out;
+  for (std::size_t p = 0; p < size_; ++p) x_[p] = std::clamp(start[p], low_[p], high_[p]);
+  if (!move_into_sight(data, out)) return out;
+  double damping = 0.0;
+  const auto raise = [&] { damping = std::max(10.0 * damping, least_damping); };
+  for (int k = 0; k < most_steps && damping < most_damping;) {
+    if (!find_step(damping)) {
+      raise();
+      continue;
+    }
+    ++k;
+    double slope = 0.0;
+    for (std::size_t p = 0; p < size_; ++p) slope += evaluate_.gradient()[p] * step_[p];
+    out.distance = -0.5 * slope;
+    const bool last = std::abs(out.distance) <= tolerance_;
+    if (slope > 0.0 && !last) {
+      raise();
+      continue;
+    }
+    if (last) {
+      // The last step makes the remaining distance a second-order one. It is not worth a search.
+      set_trial(1.0);
+      const double value = evaluate_(trial_, data, Order::value);
+      ++out.evaluations;
+      if (value <= out.value + noise(out.value)) {
+        std::swap(x_, trial_);
+        out.value = value;
+      }
+      out.ok = true;
+      out.flat = damping > 0.0;
+      return out;
+    }
+    if (search_line(data, out, slope))
+      damping = damping > least_damping ? 0.1 * damping : 0.0;
+    else
+      raise();
+  }
+  return out;
+}
+
+}  // namespace neyman::detail

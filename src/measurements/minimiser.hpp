@@ -1,0 +1,66 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "measurements/evaluator.hpp"
+
+namespace neyman::detail {
+
+/// Minimises −ℓ of a model inside a box by Newton's method with exact second derivatives.
+///
+/// Each step minimises the quadratic form of gradient and Hessian over the box, by fixing what
+/// would leave it and solving again for the others, and is shortened where ℓ does not rise enough.
+/// Where the Hessian is not positive, its diagonal is raised. The model must outlive it; one a
+/// thread, and a fit allocates nothing.
+class Minimiser {
+ public:
+  struct Outcome {
+    bool ok = false;
+    double value = 0.0;     // −ℓ at the point
+    double distance = 0.0;  // what the last step was expected to gain
+    int evaluations = 0;
+    bool flat = false;  // the Hessian was not positive where it ended
+  };
+
+  explicit Minimiser(const CompiledModel& model, double tolerance = 1e-9);
+
+  /// The range of a parameter; equal ends hold it there.
+  void set_range(std::size_t parameter, double low, double high);
+  void hold(std::size_t parameter, double value) { set_range(parameter, value, value); }
+  /// Back to the range of the model, or to its start where the model fixes it.
+  void release(std::size_t parameter);
+
+  /// From `start`, moved into the box.
+  Outcome operator()(const MeasurementData& data, std::span<const double> start);
+  std::span<const double> point() const { return x_; }
+
+  /// After a fit: evaluates at its point with all derivatives.
+  Evaluator& evaluate_there(const MeasurementData& data);
+  bool held(std::size_t p) const { return low_[p] == high_[p]; }
+  /// At an end of its range, and ℓ still rises outwards; by the derivatives of the last evaluation.
+  bool at_bound(std::size_t p) const;
+
+ private:
+  bool move_into_sight(const MeasurementData& data, Outcome& out);
+  bool find_step(double damping);
+  bool solve(double damping);
+  void set_trial(double length);
+  /// Moves along the step as far as ℓ rises enough; false where it does not.
+  bool search_line(const MeasurementData& data, Outcome& out, double slope);
+
+  const CompiledModel& model_;
+  double tolerance_;
+  std::size_t size_;
+  Evaluator evaluate_;
+  std::vector<double> low_, high_;
+  std::vector<double> x_, trial_, step_;
+  std::vector<char> to_bound_;     // by parameter: the full step ends at a bound
+  std::vector<std::size_t> free_;  // in the quadratic form that is solved
+  Eigen::MatrixXd matrix_;
+  Eigen::VectorXd right_;
+};
+
+}  // namespace neyman::detail

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "neyman/data/atomic_file.hpp"
+#include "neyman/measurements/statistical_model.hpp"
+
+namespace neyman::testing {
+
+/// The workspaces of the folder `data`, for which pyhf and iminuit have answered.
+inline constexpr std::array reference_names{"counting", "correlated", "control",
+                                            "finite_simulation", "nothing_seen"};
+
+inline std::string reference_path(const std::string& name) {
+  return std::string(NEYMAN_TEST_DATA) + "/" + name + ".json";
+}
+
+inline StatisticalModel reference_model(const std::string& name) {
+  return StatisticalModel(read_workspace(reference_path(name)));
+}
+
+inline nlohmann::json reference_answers(const std::string& name) {
+  return nlohmann::json::parse(read_file(reference_path(name + ".answers")));
+}
+
+/// The reference's value of each parameter, in the order of the model.
+inline std::vector<double> by_parameter(const StatisticalModel& model,
+                                        const nlohmann::json& values) {
+  std::vector<double> out;
+  for (const auto& parameter : model.parameters()) out.push_back(values.at(parameter.name));
+  return out;
+}
+
+/// One bin with signal s and background b, which is known: n ~ Poisson(μ s + b).
+inline Workspace counting_workspace(double signal, double background, double observed,
+                                    double lowest = 0.0, double highest = 30.0) {
+  return {{{"bin",
+            {{"signal", {signal}, {Modifier::norm_factor("mu")}}, {"background", {background}}},
+            {observed}}},
+          {{"measurement", "mu", {{"mu", {1.0}, {{lowest, highest}}}}}}};
+}
+
+/// The same with a background that a Poisson measurement of `tau` times its size has seen: the
+/// on-off problem.
+inline Workspace on_off_workspace(double signal, double background, double uncertainty,
+                                  double observed, double lowest = 0.0) {
+  auto out = counting_workspace(signal, background, observed, lowest);
+  out.channels[0].samples[1].modifiers = {Modifier::shape_sys("size", {uncertainty})};
+  return out;
+}
+
+}  // namespace neyman::testing
