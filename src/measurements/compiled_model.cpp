@@ -67,15 +67,19 @@ void check_variation(const std::string& what, const std::vector<double>& variati
            fmt::format("a variation of the {:g} of the sample", sum(sample.yields)));
 }
 
+void check_factors(const std::string& where, const Modifier& modifier) {
+  check_same_size(function, where + ", low", modifier.low.size(), 1, "a factor");
+  check_same_size(function, where + ", high", modifier.high.size(), 1, "a factor");
+  check_positive(function, where + ", low", modifier.low[0]);
+  check_positive(function, where + ", high", modifier.high[0]);
+}
+
 void check_modifier(const BinnedChannel& channel, const BinnedSample& sample,
                     const Modifier& modifier, std::size_t bins) {
   const auto where = place(channel, sample, modifier);
   switch (modifier.kind) {
     case Kind::norm_sys:
-      check_same_size(function, where + ", low", modifier.low.size(), 1, "a factor");
-      check_same_size(function, where + ", high", modifier.high.size(), 1, "a factor");
-      check_positive(function, where + ", low", modifier.low[0]);
-      check_positive(function, where + ", high", modifier.high[0]);
+      check_factors(where, modifier);
       break;
     case Kind::histo_sys:
       check_variation(where + ", low", modifier.low, sample, bins);
@@ -148,10 +152,83 @@ ParameterSet::Family family_of(Kind kind) {
   return ParameterSet::Family::factor;
 }
 
+std::string place(const UnbinnedChannel& channel) {
+  return fmt::format("channel '{}'", channel.name);
+}
+std::string place(const UnbinnedChannel& channel, const UnbinnedComponent& component) {
+  return fmt::format("{}, component '{}'", place(channel), component.name);
+}
+
+std::size_t variations(const UnbinnedChannel& channel) {
+  std::size_t count = 0;
+  for (const auto& component : channel.components) count += component.shapes.size();
+  return count;
+}
+
+void check_matrix(const std::string& what, const Matrix& matrix, std::size_t rows,
+                  std::size_t events, const char* meaning) {
+  check_same_size(function, what + ", rows", matrix.rows(), rows, meaning);
+  check_same_size(function, what + ", columns", rows == 0 ? events : matrix.cols(), events,
+                  "one an event");
+  check_finite(function, what, matrix.values());
+}
+
+void check_events(const std::string& what, const UnbinnedChannel& channel,
+                  const UnbinnedEvents& events) {
+  check_matrix(what + ", ratios", events.ratios, channel.components.size(), events.size(),
+               "one a component");
+  check_matrix(what + ", log_low", events.log_low, variations(channel), events.size(),
+               "one a shape of a component");
+  check_matrix(what + ", log_high", events.log_high, variations(channel), events.size(),
+               "one a shape of a component");
+  if (events.weights.empty()) return;
+  check_same_size(function, what + ", weights", events.weights.size(), events.size(),
+                  "one an event");
+  check_finite(function, what + ", weights", events.weights);
+}
+
+void check_component(const std::string& where, const UnbinnedComponent& component) {
+  check_finite(function, where + ", yield", component.yield);
+  for (const auto& modifier : component.modifiers) {
+    const auto what = fmt::format("{}, {} '{}'", where, to_string(modifier.kind), modifier.name);
+    if (modifier.kind == Kind::norm_sys)
+      check_factors(what, modifier);
+    else if (modifier.kind != Kind::norm_factor && modifier.kind != Kind::lumi)
+      refuse(what, "of bins", "normfactor, normsys or lumi where there are no bins");
+  }
+  for (const auto& name : component.shapes)
+    if (std::count(component.shapes.begin(), component.shapes.end(), name) > 1)
+      refuse(where + ", shapes", fmt::format("'{}' twice", name), "different names");
+  for (const auto& term : component.coefficient.terms) {
+    check_finite(function, where + ", coefficient", term.value);
+    for (const auto& power : term.powers)
+      check_finite(function, where + ", power of " + power.first, power.second);
+  }
+}
+
+void check_channel(const UnbinnedChannel& channel) {
+  const auto where = place(channel);
+  if (channel.components.empty()) refuse(where, "without components", "made of at least one");
+  check_names(channel.components, where + ", components");
+  for (const auto& component : channel.components)
+    check_component(place(channel, component), component);
+  if (channel.observed == nullptr) refuse(where + ", observed", "missing", "events");
+  check_events(where + ", observed", channel, *channel.observed);
+  if (channel.simulated == nullptr) {
+    if (variations(channel) > 0)
+      refuse(where + ", simulated", "missing", "events, which normalise the shapes");
+    return;
+  }
+  check_events(where + ", simulated", channel, *channel.simulated);
+  check_at_least(function, where + ", simulated events", channel.simulated->size(), 1);
+  check_non_negative(function, where + ", simulated, weights", channel.simulated->weights);
+}
+
 class Compiler {
  public:
-  Compiler(const Workspace& workspace, const MeasurementSettings& measurement)
-      : workspace_(workspace), measurement_(measurement) {}
+  Compiler(const Workspace& workspace, const std::vector<UnbinnedChannel>& unbinned,
+           const MeasurementSettings& measurement)
+      : workspace_(workspace), unbinned_(unbinned), measurement_(measurement) {}
 
   CompiledModel run() {
     check();
@@ -159,35 +236,56 @@ class Compiler {
     check_settings();
     make_parameters();
     for (const auto& channel : workspace_.channels) add_channel(channel);
+    for (const auto& channel : unbinned_) add_channel(channel);
     return std::move(out_);
   }
 
  private:
   void check() const {
-    if (workspace_.channels.empty()) refuse("channels", "empty", "at least one");
+    if (workspace_.channels.empty() && unbinned_.empty())
+      refuse("channels", "empty", "at least one");
     check_names(workspace_.channels, "channels");
+    check_names(unbinned_, "unbinned channels");
     for (const auto& channel : workspace_.channels) check_channel(channel);
+    for (const auto& channel : unbinned_) check_channel(channel);
     check_names(measurement_.parameters, "parameters of the measurement");
   }
 
   void collect() {
     for (const auto& channel : workspace_.channels)
       for (const auto& sample : channel.samples)
-        for (const auto& modifier : sample.modifiers) collect(channel, sample, modifier);
+        for (const auto& modifier : sample.modifiers)
+          collect(place(channel, sample, modifier), channel.name, sample.yields, modifier);
+    for (const auto& channel : unbinned_)
+      for (const auto& component : channel.components) collect(channel, component);
     if (sets_.empty()) refuse("modifiers", "none", "at least one: there is nothing to fit");
   }
 
-  void collect(const BinnedChannel& channel, const BinnedSample& sample, const Modifier& modifier) {
-    const auto where = place(channel, sample, modifier);
+  void collect(const UnbinnedChannel& channel, const UnbinnedComponent& component) {
+    const auto where = place(channel, component);
+    for (const auto& modifier : component.modifiers)
+      collect(fmt::format("{}, {} '{}'", where, to_string(modifier.kind), modifier.name),
+              channel.name, {}, modifier);
+    for (const auto& name : component.shapes)
+      collect(fmt::format("{}, shape '{}'", where, name), channel.name, {},
+              Modifier{Kind::histo_sys, name});
+    for (const auto& term : component.coefficient.terms)
+      for (const auto& power : term.powers)
+        collect(fmt::format("{}, coefficient", where), channel.name, {},
+                Modifier::norm_factor(power.first));
+  }
+
+  void collect(const std::string& where, const std::string& channel,
+               const std::vector<double>& yields, const Modifier& modifier) {
     const auto family = family_of(modifier.kind);
-    const std::size_t bins = sample.yields.size();
+    const std::size_t bins = yields.size();
     auto [found, fresh] = sets_.try_emplace(modifier.name);
     auto& set = found->second;
     if (fresh) {
       order_.push_back(modifier.name);
       set.family = family;
       set.where = where;
-      set.channel = channel.name;
+      set.channel = channel;
       set.size = set.of_bins() ? bins : 1;
       set.yields.assign(set.size, 0.0);
       set.variances.assign(set.size, 0.0);
@@ -199,14 +297,14 @@ class Compiler {
         shared("named differently: modifiers of these two kinds share no parameter");
       if (family == ParameterSet::Family::bins_poisson)
         shared("named differently: each shapesys has parameters of its own");
-      if (family == ParameterSet::Family::bins_gaussian && set.channel != channel.name)
+      if (family == ParameterSet::Family::bins_gaussian && set.channel != channel)
         shared("named differently: a staterror is of one channel");
       if (set.size != (set.of_bins() ? bins : 1))
         shared("named differently: the channels have not the same number of bins");
     }
     if (modifier.uncertainty.empty()) return;
     for (std::size_t b = 0; b < bins; ++b) {
-      set.yields[b] += sample.yields[b];
+      set.yields[b] += yields[b];
       set.variances[b] += modifier.uncertainty[b] * modifier.uncertainty[b];
     }
   }
@@ -365,6 +463,62 @@ class Compiler {
     out_.channels.push_back(std::move(made));
   }
 
+  void add_channel(const UnbinnedChannel& channel) {
+    CompiledUnbinned made;
+    made.name = channel.name;
+    made.simulated = channel.simulated;
+    std::size_t row = 0;
+    for (std::size_t c = 0; c < channel.components.size(); ++c) {
+      auto component = add_component(channel.components[c], row);
+      for (const std::size_t parameter : component.local)
+        component.slots.push_back(position(made.shared, parameter));
+      if (channel.simulated != nullptr) set_normalisation(channel, c, component);
+      made.components.push_back(std::move(component));
+    }
+    out_.observed.events.push_back(channel.observed);
+    out_.unbinned.push_back(std::move(made));
+  }
+
+  CompiledComponent add_component(const UnbinnedComponent& component, std::size_t& row) {
+    CompiledComponent made;
+    made.name = component.name;
+    made.yield = component.yield;
+    const auto local = [&](const std::string& name) {
+      return position(made.local, sets_[name].indices[0]);
+    };
+    for (const auto& modifier : component.modifiers) {
+      CompiledComponent::Factor factor{local(modifier.name)};
+      if (modifier.kind == Kind::norm_sys)
+        factor.interpolation.emplace(modifier.low[0], modifier.high[0]);
+      made.factors.push_back(factor);
+    }
+    for (const auto& term : component.coefficient.terms) {
+      PolynomialTerm compiled{term.value, {}};
+      for (const auto& [name, power] : term.powers)
+        compiled.powers.emplace_back(local(name), power);
+      made.polynomial.push_back(std::move(compiled));
+    }
+    for (const auto& name : component.shapes) made.shapes.push_back({local(name), row++});
+    return made;
+  }
+
+  static void set_normalisation(const UnbinnedChannel& channel, std::size_t c,
+                                CompiledComponent& out) {
+    const auto& events = *channel.simulated;
+    double total = 0.0, count = 0.0;
+    for (std::size_t j = 0; j < events.size(); ++j) {
+      const double weight = events.weights.empty() ? 1.0 : events.weights[j];
+      out.simulated_weights.push_back(weight * events.ratios(c, j));
+      total += out.simulated_weights.back();
+      count += weight;
+    }
+    if (!(total > 0.0))
+      refuse(place(channel, channel.components[c]) + ", sum over the simulated events",
+             fmt::format("{:g}", total), "positive, for the component to be normalised");
+    for (auto& weight : out.simulated_weights) weight /= total;
+    if (channel.normalise) out.normalisation = total / count;
+  }
+
   static std::size_t position(std::vector<std::size_t>& list, std::size_t value) {
     const auto found = std::find(list.begin(), list.end(), value);
     if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
@@ -410,6 +564,7 @@ class Compiler {
   }
 
   const Workspace& workspace_;
+  const std::vector<UnbinnedChannel>& unbinned_;
   const MeasurementSettings& measurement_;
   std::map<std::string, ParameterSet> sets_;
   std::vector<std::string> order_;  // of their first modifiers
@@ -418,8 +573,9 @@ class Compiler {
 
 }  // namespace
 
-CompiledModel compile(const Workspace& workspace, const MeasurementSettings& measurement) {
-  return Compiler(workspace, measurement).run();
+CompiledModel compile(const Workspace& workspace, const std::vector<UnbinnedChannel>& unbinned,
+                      const MeasurementSettings& measurement) {
+  return Compiler(workspace, unbinned, measurement).run();
 }
 
 }  // namespace neyman::detail

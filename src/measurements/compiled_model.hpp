@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "measurements/interpolation.hpp"
+#include "measurements/unbinned_terms.hpp"
 #include "neyman/measurements/statistical_model.hpp"
 
 // A model as loops run over it. Parameters that act on whole samples come first, then those of one
@@ -63,9 +64,11 @@ struct CompiledModel {
   std::vector<std::string> sample_names;
   std::vector<CompiledChannel> channels;
   std::size_t bins = 0;
+  std::vector<CompiledUnbinned> unbinned;
 };
 
 /// @throw ArgumentError as StatisticalModel says.
-CompiledModel compile(const Workspace& workspace, const MeasurementSettings& measurement);
+CompiledModel compile(const Workspace& workspace, const std::vector<UnbinnedChannel>& unbinned,
+                      const MeasurementSettings& measurement);
 
 }  // namespace neyman::detail

@@ -46,6 +46,7 @@ Evaluator::Evaluator(const CompiledModel& model)
   shifts_.assign(shifts, ShiftInterpolation(0.0));
   jacobian_.resize(slots);
   bin_jacobian_.resize(entries);
+  for (const auto& channel : model.unbinned) unbinned_.emplace_back(channel, size_);
 }
 
 double Evaluator::operator()(std::span<const double> point, const MeasurementData& data,
@@ -65,7 +66,18 @@ double Evaluator::operator()(std::span<const double> point, const MeasurementDat
     add_products(channel);
     add_second(channel, point);
   }
+  for (std::size_t u = 0; u < unbinned_.size() && out != infinity; ++u)
+    out += unbinned_[u].add(point, *data.events[u], order, gradient_, hessian_);
   return out;
+}
+
+void Evaluator::expected_events(std::span<const double> point, std::span<double> out) {
+  for (std::size_t u = 0; u < unbinned_.size(); ++u) out[u] = unbinned_[u].expected(point);
+}
+
+void Evaluator::densities(std::span<const double> point, std::size_t channel,
+                          const UnbinnedEvents& events, std::span<double> out) {
+  unbinned_[channel].densities(point, events, out);
 }
 
 void Evaluator::expected(std::span<const double> point, std::span<double> out, Matrix* parts) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "measurements/compiled_model.hpp"
+#include "measurements/evaluation_order.hpp"
 
 namespace neyman::detail {
 
@@ -12,7 +13,7 @@ namespace neyman::detail {
 /// allocates nothing. One a thread.
 class Evaluator {
  public:
-  enum class Order { value, gradient, hessian };
+  using Order = EvaluationOrder;
 
   explicit Evaluator(const CompiledModel& model);
 
@@ -24,7 +25,13 @@ class Evaluator {
   std::span<const double> gradient() const { return gradient_; }
   /// Row-major; only the lower triangle is set.
   const std::vector<double>& hessian() const { return hessian_; }
-  /// Of the last evaluation that was forbidden: the bin, or no_parameter where a constraint was.
+  /// ν(θ) of each unbinned channel into `out`.
+  void expected_events(std::span<const double> point, std::span<double> out);
+  /// λ(x; θ) of events of an unbinned channel.
+  void densities(std::span<const double> point, std::size_t channel, const UnbinnedEvents& events,
+                 std::span<double> out);
+  /// Of the last evaluation that was forbidden: the bin, or no_parameter where a constraint or an
+  /// unbinned channel was.
   std::size_t forbidden_bin() const { return forbidden_bin_; }
 
  private:
@@ -51,6 +58,7 @@ class Evaluator {
   std::vector<ShiftInterpolation> shifts_;     // the same
   std::vector<double> jacobian_;               // shared × bins: ∂ν_b/∂θ
   std::vector<double> bin_jacobian_;           // by entry of bin_parameters
+  std::vector<UnbinnedTerms> unbinned_;
 };
 
 }  // namespace neyman::detail

@@ -6,6 +6,7 @@
 
 #include "measurements/compiled_model.hpp"
 #include "measurements/evaluator.hpp"
+#include "measurements/toy_source.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 
@@ -37,6 +38,13 @@ double spread(const Constraint& constraint) {
 /// constrained parameter moved by a standard deviation.
 void check_yields(const StatisticalModel& model) {
   const auto check = [&](const std::vector<double>& point, const std::string& where) {
+    const auto events = model.expected_events(point);
+    for (std::size_t u = 0; u < events.size(); ++u)
+      if (!(events[u] >= 0.0))
+        fail_argument("StatisticalModel",
+                      fmt::format("the expected yield of channel '{}', {}",
+                                  model.compiled().unbinned[u].name, where),
+                      fmt::format("{:g}", events[u]), "not negative");
     const auto yields = model.expected(point);
     for (std::size_t b = 0; b < yields.size(); ++b)
       if (!(yields[b] >= -1e-9)) {
@@ -60,12 +68,62 @@ void check_yields(const StatisticalModel& model) {
   }
 }
 
+/// The density of each observed event at the start: a sum of components that interfere may be
+/// negative where the model is wrong.
+void check_densities(const StatisticalModel& model) {
+  const auto& events = model.observed().events;
+  detail::Evaluator evaluate(model.compiled());
+  for (std::size_t u = 0; u < events.size(); ++u) {
+    std::vector<double> densities(events[u]->size());
+    evaluate.densities(model.start(), u, *events[u], densities);
+    for (std::size_t i = 0; i < densities.size(); ++i)
+      if (!(densities[i] > 0.0))
+        fail_argument("StatisticalModel",
+                      fmt::format("the density of channel '{}', event {}, at the start values",
+                                  model.compiled().unbinned[u].name, i),
+                      fmt::format("{:g}", densities[i]), "positive");
+  }
+}
+
+/// Σ_c ν_c r_c of the simulated events of an unbinned channel times their weights: how often each
+/// of them is expected.
+std::vector<double> simulated_densities(const detail::CompiledModel& model, std::size_t channel,
+                                        std::span<const double> point) {
+  const auto& unbinned = model.unbinned[channel];
+  if (unbinned.simulated == nullptr)
+    fail_argument("StatisticalModel",
+                  fmt::format("the simulated events of channel '{}'", unbinned.name), "missing",
+                  "given, for data to be made of them");
+  const auto& events = *unbinned.simulated;
+  std::vector<double> out(events.size());
+  detail::Evaluator(model).densities(point, channel, events, out);
+  double total = 0.0;
+  for (std::size_t j = 0; j < out.size(); ++j) {
+    if (!(out[j] >= 0.0))
+      fail_argument(
+          "StatisticalModel",
+          fmt::format("the density of channel '{}', simulated event {}", unbinned.name, j),
+          fmt::format("{:g}", out[j]), "not negative");
+    const double weight = events.weights.empty() ? 1.0 : events.weights[j];
+    out[j] *= weight;
+    total += weight;
+  }
+  for (auto& density : out) density /= total;
+  return out;
+}
+
 }  // namespace
 
 StatisticalModel::StatisticalModel(const Workspace& workspace, std::string_view measurement)
+    : StatisticalModel(workspace, std::vector<UnbinnedChannel>{}, measurement) {}
+
+StatisticalModel::StatisticalModel(const Workspace& workspace,
+                                   const std::vector<UnbinnedChannel>& unbinned,
+                                   std::string_view measurement)
     : compiled_(std::make_shared<const detail::CompiledModel>(
-          detail::compile(workspace, find_measurement(workspace, measurement)))) {
+          detail::compile(workspace, unbinned, find_measurement(workspace, measurement)))) {
   check_yields(*this);
+  check_densities(*this);
 }
 
 const ParameterSpace& StatisticalModel::parameters() const { return compiled_->parameters; }
@@ -118,21 +176,79 @@ Matrix StatisticalModel::expected_by_sample(std::span<const double> point) const
   return out;
 }
 
-MeasurementData StatisticalModel::asimov(std::span<const double> point) const {
-  MeasurementData out{expected(point), {}};
+std::size_t StatisticalModel::unbinned_channels() const { return compiled_->unbinned.size(); }
+
+std::vector<double> StatisticalModel::expected_events(std::span<const double> point) const {
+  check_same_size("StatisticalModel::expected_events", "point", point.size(), size(),
+                  "one for each parameter");
+  std::vector<double> out(unbinned_channels());
+  detail::Evaluator(*compiled_).expected_events(point, out);
+  return out;
+}
+
+namespace detail {
+
+MeasurementData expected_counts(const StatisticalModel& model, std::span<const double> point) {
+  MeasurementData out{model.expected(point)};
   for (auto& count : out.counts) count = std::max(count, 0.0);
-  for (const auto& constraint : constraints())
+  for (const auto& constraint : model.constraints())
     out.auxiliary.push_back(constraint.expected(point[constraint.parameter()]));
+  return out;
+}
+
+ToySource::ToySource(const StatisticalModel& model, std::span<const double> point)
+    : model_(model.compiled()),
+      expected_(expected_counts(model, point)),
+      events_(model.expected_events(point)) {
+  for (const auto& constraint : model.constraints())
+    values_.push_back(point[constraint.parameter()]);
+  for (std::size_t u = 0; u < model.unbinned_channels(); ++u)
+    tables_.emplace_back(simulated_densities(model_, u, point));
+}
+
+void ToySource::draw(RandomStream& random, MeasurementData& out) const {
+  out.counts.resize(expected_.counts.size());
+  out.auxiliary.resize(values_.size());
+  out.events.clear();
+  for (std::size_t b = 0; b < out.counts.size(); ++b)
+    out.counts[b] = static_cast<double>(random.poisson(expected_.counts[b]));
+  for (std::size_t k = 0; k < values_.size(); ++k)
+    out.auxiliary[k] = model_.constraints[k].sampled(values_[k], random).observed();
+  for (std::size_t u = 0; u < tables_.size(); ++u) {
+    const auto& simulated = *model_.unbinned[u].simulated;
+    std::vector<std::size_t> drawn(random.poisson(events_[u]));
+    for (auto& index : drawn) index = tables_[u].draw(random);
+    const auto take = [&](const Matrix& from) {
+      Matrix taken(from.rows(), drawn.size());
+      for (std::size_t r = 0; r < from.rows(); ++r)
+        for (std::size_t i = 0; i < drawn.size(); ++i) taken(r, i) = from(r, drawn[i]);
+      return taken;
+    };
+    auto events = std::make_shared<UnbinnedEvents>();
+    events->ratios = take(simulated.ratios);
+    events->log_low = take(simulated.log_low);
+    events->log_high = take(simulated.log_high);
+    out.events.push_back(std::move(events));
+  }
+}
+
+}  // namespace detail
+
+MeasurementData StatisticalModel::asimov(std::span<const double> point) const {
+  auto out = detail::expected_counts(*this, point);
+  for (std::size_t u = 0; u < unbinned_channels(); ++u) {
+    auto weights = simulated_densities(*compiled_, u, point);
+    auto events = std::make_shared<UnbinnedEvents>(*compiled_->unbinned[u].simulated);
+    events->weights = std::move(weights);
+    out.events.push_back(std::move(events));
+  }
   return out;
 }
 
 MeasurementData StatisticalModel::sampled(std::span<const double> point,
                                           RandomStream& random) const {
-  auto out = asimov(point);
-  for (auto& count : out.counts) count = static_cast<double>(random.poisson(count));
-  for (std::size_t k = 0; k < out.auxiliary.size(); ++k)
-    out.auxiliary[k] =
-        constraints()[k].sampled(point[constraints()[k].parameter()], random).observed();
+  MeasurementData out;
+  detail::ToySource(*this, point).draw(random, out);
   return out;
 }
 
@@ -140,6 +256,19 @@ void StatisticalModel::check_data(std::string_view function, const MeasurementDa
   check_same_size(function, "counts", data.counts.size(), bins(), "one a bin");
   check_same_size(function, "auxiliary", data.auxiliary.size(), constraints().size(),
                   "one a constraint");
+  check_same_size(function, "events", data.events.size(), unbinned_channels(),
+                  "one an unbinned channel");
+  for (std::size_t u = 0; u < data.events.size(); ++u) {
+    const auto& channel = compiled_->unbinned[u];
+    const auto name = fmt::format("the events of channel '{}'", channel.name);
+    if (data.events[u] == nullptr) fail_argument(function, name, "missing", "given");
+    check_same_size(function, name + ", rows of ratios", data.events[u]->ratios.rows(),
+                    channel.components.size(), "one a component");
+    check_same_size(function, name + ", rows of log_low", data.events[u]->log_low.rows(),
+                    compiled_->observed.events[u]->log_low.rows(), "one a shape of a component");
+    check_same_size(function, name + ", rows of log_high", data.events[u]->log_high.rows(),
+                    compiled_->observed.events[u]->log_high.rows(), "one a shape of a component");
+  }
   check_finite(function, "counts", data.counts);
   check_non_negative(function, "counts", data.counts);
   for (std::size_t k = 0; k < data.auxiliary.size(); ++k) {
@@ -161,6 +290,9 @@ ModelLikelihood::ModelLikelihood(StatisticalModel model, MeasurementData data)
 std::size_t ModelLikelihood::events() const {
   double sum = 0.0;
   for (const double count : data_.counts) sum += count;
+  for (const auto& events : data_.events)
+    for (std::size_t i = 0; i < events->size(); ++i)
+      sum += events->weights.empty() ? 1.0 : events->weights[i];
   return static_cast<std::size_t>(std::llround(sum));
 }
 

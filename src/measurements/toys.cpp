@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "measurements/tested_value.hpp"
+#include "measurements/toy_source.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/inference/statistics.hpp"
@@ -21,30 +22,6 @@ constexpr std::array toy_band{-2.0, -1.0, 0.0, 1.0, 2.0};
 // Data are discrete, so that toys often have the statistic of the data: those count as at least it,
 // whatever the rounding of two fits.
 double tie(double observed) { return observed - 1e-7 * (1.0 + observed); }
-
-/// Draws data at one point.
-class ToySource {
- public:
-  ToySource(const StatisticalModel& model, std::span<const double> point)
-      : constraints_(model.constraints()), expected_(model.asimov(point)) {
-    for (const auto& constraint : constraints_) values_.push_back(point[constraint.parameter()]);
-  }
-
-  /// The same as StatisticalModel::sampled.
-  void draw(RandomStream& random, MeasurementData& out) const {
-    out.counts.resize(expected_.counts.size());
-    out.auxiliary.resize(constraints_.size());
-    for (std::size_t b = 0; b < out.counts.size(); ++b)
-      out.counts[b] = static_cast<double>(random.poisson(expected_.counts[b]));
-    for (std::size_t k = 0; k < constraints_.size(); ++k)
-      out.auxiliary[k] = constraints_[k].sampled(values_[k], random).observed();
-  }
-
- private:
-  const std::vector<Constraint>& constraints_;
-  MeasurementData expected_;
-  std::vector<double> values_;
-};
 
 /// The fit of the data with μ held: where toys are drawn.
 std::vector<double> best_at(const StatisticalModel& model, const MeasurementData& data,
@@ -108,7 +85,7 @@ ToySample toy_statistics(const StatisticalModel& model, std::span<const double> 
   check_at_least(function, "toys", options.toys, 1);
   model.parameters().check_inside(function, point);
   detail::check_tested(function, model, statistic, tested);
-  const ToySource source(model, point);
+  const detail::ToySource source(model, point);
   std::vector<detail::TestedValue::Value> values(options.toys);
   parallel_blocks(options.toys, toy_block, [&](Block block) {
     detail::TestedValue test(model, statistic);

@@ -13,6 +13,7 @@
 #include "neyman/core/random.hpp"
 #include "neyman/inference/constraint.hpp"
 #include "neyman/inference/likelihood.hpp"
+#include "neyman/measurements/unbinned_channel.hpp"
 #include "neyman/measurements/workspace.hpp"
 
 namespace neyman {
@@ -22,10 +23,11 @@ struct CompiledModel;
 }
 
 /// What was observed, or could have been: the counts of every bin of every channel, in their order,
-/// and the auxiliary observation of every constraint.
+/// the auxiliary observation of every constraint, and the events of every unbinned channel.
 struct MeasurementData {
-  std::vector<double> counts;
-  std::vector<double> auxiliary;
+  std::vector<double> counts = {};
+  std::vector<double> auxiliary = {};
+  std::vector<std::shared_ptr<const UnbinnedEvents>> events = {};
 };
 
 /// Where a bin of the data is.
@@ -36,7 +38,8 @@ struct BinName {
 
 /// The probability of data given parameters, p(n, a | θ) = Π_b Poisson(n_b | ν_b(θ)) Π_k p(a_k |
 /// θ), where ν_b is the sum over the samples of a channel of (yield + Σ shifts) × Π factors, as
-/// their modifiers say. Cheap to copy; may be used from several threads.
+/// their modifiers say, times the extended likelihood of every unbinned channel
+/// (unbinned_channel.hpp). Cheap to copy; may be used from several threads.
 ///
 /// A parameter of one bin is called "name[bin]". One that is fixed is a parameter too, which fits
 /// leave where it starts.
@@ -56,6 +59,14 @@ class StatisticalModel {
   ///     wrong number of values;
   ///   - the parameter of interest is not one.
   explicit StatisticalModel(const Workspace& workspace, std::string_view measurement = {});
+  /// The same with channels without bins, which share parameters with the others by name. The
+  /// workspace may be without channels then.
+  /// @throw ArgumentError also where a channel has no observed events, or needs simulated ones (for
+  ///   shapes) and has none; where matrices have not one row a component or variation and one
+  ///   column an event; where a number is not finite, a simulated weight negative, the total yield
+  ///   negative at the start, or the density of an event not positive there.
+  StatisticalModel(const Workspace& workspace, const std::vector<UnbinnedChannel>& unbinned,
+                   std::string_view measurement = {});
 
   /// Names and ranges. All but the parameter of interest are nuisance parameters.
   const ParameterSpace& parameters() const;
@@ -78,10 +89,17 @@ class StatisticalModel {
   std::vector<double> expected(std::span<const double> point) const;
   /// The part of each sample in it: samples × bins, zero where a channel does not have the sample.
   Matrix expected_by_sample(std::span<const double> point) const;
+  std::size_t unbinned_channels() const;
+  /// ν(θ) of each unbinned channel.
+  std::vector<double> expected_events(std::span<const double> point) const;
   /// The Asimov data set of a point: each count and auxiliary observation at its expectation, so
-  /// that the best fit is this point.
+  /// that the best fit is this point. In unbinned channels, the simulated events with weights
+  /// λ(x; θ); the best fit is the point where the channel normalises its ratios.
+  /// @throw ArgumentError where an unbinned channel has no simulated events, or their density is
+  ///   negative at the point.
   MeasurementData asimov(std::span<const double> point) const;
-  /// Data drawn at a point: counts, then auxiliary observations.
+  /// Data drawn at a point: counts, then auxiliary observations, then events, which are drawn with
+  /// replacement from the simulated ones.
   MeasurementData sampled(std::span<const double> point, RandomStream& random) const;
 
   /// @throw ArgumentError unless there is one count a bin and one auxiliary observation a

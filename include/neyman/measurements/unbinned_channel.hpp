@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neyman/core/matrix.hpp"
+#include "neyman/measurements/workspace.hpp"
+
+// A channel without bins: the likelihood of each event, as the ratio of each component's density to
+// one reference, learned or exact.
+namespace neyman {
+
+/// A polynomial in parameters, Σ_t value_t Π_p θ_p^power: how often a component is there when
+/// components interfere, for example μ − √μ, √μ and 1 − √μ. May be negative. No terms: 1.
+///
+/// Parameters that only coefficients have are free, from 0 to 10, unless the measurement says
+/// otherwise. Where a power is not whole, values below 1e-12 count as 1e-12, so that derivatives
+/// stay finite.
+struct Coefficient {
+  struct Term {
+    double value = 1.0;
+    std::vector<std::pair<std::string, double>> powers = {};
+
+    bool operator==(const Term&) const = default;
+  };
+  std::vector<Term> terms = {};
+
+  bool operator==(const Coefficient&) const = default;
+};
+
+/// What the model knows about some events x_i. Rows run along events.
+struct UnbinnedEvents {
+  Matrix ratios;  ///< components × events: r_c(x) = p_c(x) / p_ref(x) at nominal parameters
+  /// Variations × events: log p_c(x | α = ∓1) − log p_c(x | 0), a row for each shape of each
+  /// component, in their order.
+  Matrix log_low = {}, log_high = {};
+  std::vector<double> weights = {};  ///< one an event, or empty: all 1
+
+  std::size_t size() const { return ratios.cols(); }
+};
+
+/// A part of the expected events: ν_c(θ) p_c(x; α), with ν_c = yield × coefficient × factors.
+///
+/// The shape moves with parameters α_k by up and down variations:
+/// p_c(x; α) = p_c(x) exp(Σ_k δ_k(x; α_k)) / Z_c(α), where δ_k goes through log_low at −1, 0 at 0
+/// and log_high at 1: linear outside of [−1, 1], a polynomial inside, continuous with two
+/// derivatives. It is positive for every α, and Z_c, the mean of the exponential over the simulated
+/// events of the component, keeps it normalised.
+struct UnbinnedComponent {
+  std::string name;
+  double yield = 0.0;                    ///< expected events at nominal parameters
+  std::vector<Modifier> modifiers = {};  ///< norm_factor, norm_sys and lumi
+  std::vector<std::string> shapes = {};  ///< names of the α, constrained by N(0, 1)
+  Coefficient coefficient = {};
+};
+
+/// Σ_i log Σ_c ν_c(θ) r_c(x_i; θ) − Σ_c ν_c(θ). The total density must be positive for every event:
+/// points where it is not are forbidden.
+struct UnbinnedChannel {
+  std::string name;
+  std::vector<UnbinnedComponent> components;
+  std::shared_ptr<const UnbinnedEvents> observed;
+  /// Events of the reference, with weights that are not negative: they normalise the shapes, make
+  /// the Asimov data set, and toys are drawn from them. Their number limits all three.
+  std::shared_ptr<const UnbinnedEvents> simulated;
+  /// Divides the ratios of each component by their mean over the simulated events, which is 1 for
+  /// exact ones but for the fluctuation of these events: learned ratios are normalised so, and the
+  /// model fits its own toys and Asimov data exactly. False: ratios are taken as they are.
+  bool normalise = true;
+};
+
+}  // namespace neyman
