@@ -19,8 +19,8 @@ enum Status : int {
   interrupted = 130,
 };
 
-/// How a command talks. The names of types in its options, STUDY, MODEL, DATA, PART, FOLDER,
-/// EXAMPLE and TOPIC, are what shell completion goes by.
+/// How a command talks. The names of types in its options, STUDY, MODEL, DATA, PART, WORKSPACE,
+/// FOLDER, EXAMPLE and TOPIC, are what shell completion goes by.
 struct Talk {
   bool quiet = false;
   bool json = false;
@@ -44,6 +44,7 @@ void add_check(CLI::App& app, int& status);
 void add_example(CLI::App& app, int& status);
 void add_diagnose(CLI::App& app, int& status);
 void add_fit(CLI::App& app, int& status);
+void add_limit(CLI::App& app, int& status);
 void add_help(CLI::App& app, int& status);
 void add_completion(CLI::App& app, int& status);
 

@@ -39,6 +39,7 @@ void print_values(const CLI::Option& option, const Words& print) {
   static const std::map<std::string, std::string> files = {{"STUDY", "*.toml"},
                                                            {"MODEL", "*.h5"},
                                                            {"PART", "*.h5"},
+                                                           {"WORKSPACE", "*.json"},
                                                            {"DATA", "*.csv *.npy *.h5 *.hdf5"}};
   const std::string type = option.get_type_name();
   const auto open = type.find('{'), close = type.rfind('}');

@@ -28,13 +28,15 @@ Examples:
   neyman run my-study/study.toml         # simulate, train, calibrate, fit, report
   neyman fit my-study/out/model.h5 --data new.csv
   neyman diagnose my-study/study.toml    # is the learned ratio right?
+  neyman limit workspace.json            # a binned measurement: fit, discovery, upper limits
   neyman merge my-study/study.toml       # finish what jobs did parts of: run --part 1/10 …
   neyman help                            # the keys of the study file, by topic
 
 With --json a command prints one JSON object and nothing else, errors included.
 
 Exit status: 0 success, 1 an error, 2 problems in a study or on the command line,
-3 a fit that did not converge, 4 a failed check of `diagnose`, 130 interrupted.)";
+3 a fit that did not converge or a limit out of range, 4 a failed check of `diagnose`,
+130 interrupted.)";
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -124,6 +126,7 @@ int main(int argc, char** argv) {
   cli::add_check(app, status);
   cli::add_example(app, status);
   cli::add_fit(app, status);
+  cli::add_limit(app, status);
   cli::add_diagnose(app, status);
   cli::add_merge(app, status);
   cli::add_help(app, status);

@@ -182,7 +182,7 @@ class Commands(Folder):
         top = neyman("--help")
         self.assertEqual(top.returncode, 0)
         self.assertIn("Examples:", top.stdout)
-        for command in ("run", "check", "example", "fit", "diagnose"):
+        for command in ("run", "check", "example", "fit", "limit", "diagnose"):
             self.assertIn(f"neyman {command} ", top.stdout)
             done = neyman(command, "--help")
             self.assertEqual(done.returncode, 0)
@@ -660,6 +660,54 @@ events = 300
 events = 1000
 which = ["normalisation", "reliability", "closure"]
 """
+
+
+class Limit(Folder):
+    """`neyman limit` with a workspace for which pyhf has answered."""
+
+    WORKSPACE = HERE.parent / "measurements" / "data" / "counting.json"
+
+    def limit(self, *arguments, workspace=None):
+        return neyman("limit", workspace or self.WORKSPACE, *arguments, cwd=self.folder)
+
+    def test_numbers_are_those_of_pyhf(self):
+        done = self.limit("--out", "limit.json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertNotIn("\x1b", done.stdout)
+        self.assertRegex(done.stdout, r"asymptotic +observed +[\d.]+ +expected +[\d.]+")
+        self.assertTrue(all(len(line) <= 80 for line in done.stdout.splitlines()))
+        written = read_json(self.folder / "limit.json")
+        answers = read_json(self.WORKSPACE.with_name("counting.answers.json"))
+        for found, expected in ((written["limit"]["observed"], answers["limit"]["observed"]),
+                                (written["limit"]["expected"]["0"], answers["limit"]["expected"][2])):
+            self.assertLess(abs(found - expected), 1e-3 * expected)
+        printed = json.loads(self.limit("--json").stdout)
+        self.assertEqual((printed["command"], printed["exit_status"]), ("limit", 0))
+        self.assertEqual(printed["measurement"], written)
+
+    def test_blind_and_with_toys(self):
+        blind = json.loads(self.limit("--asimov", "0", "--json").stdout)["measurement"]
+        self.assertLess(abs(blind["fit"]["parameters"]["mu"]["estimate"]), 1e-6)
+        self.assertLess(abs(blind["limit"]["observed"] - blind["limit"]["expected"]["0"]), 1e-4)
+        toys = [json.loads(self.limit("--toys", "200", "--seed", "5", "--threads", threads, "--json")
+                           .stdout)["measurement"]["toy_limit"] for threads in ("1", "2")]
+        self.assertEqual(*toys)
+
+    def test_what_is_refused(self):
+        self.fails(self.limit(workspace="nowhere.json"), "nowhere.json", "workspace of pyhf")
+        (self.folder / "broken.json").write_text("{}")
+        self.fails(self.limit(workspace="broken.json"), "broken.json", "'version'")
+        self.fails(self.limit("--measurement", "other"), "'other' is not a measurement")
+        self.fails(self.limit("--statistic", "t"), "--statistic", status=2)
+        self.fails(self.limit("--asimov", "-3"), "mu is -3")
+
+    def test_a_limit_out_of_range_is_told(self):
+        workspace = read_json(self.WORKSPACE)
+        workspace["measurements"][0]["config"]["parameters"] = [{"name": "mu", "bounds": [[0, 1.2]]}]
+        (self.folder / "narrow.json").write_text(json.dumps(workspace))
+        done = self.limit(workspace="narrow.json")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("Problem: CL_s of the", done.stdout)
 
 
 class Diagnose(Folder):
