@@ -45,24 +45,28 @@ void push(std::vector<PooledBlock>& blocks, PooledBlock next) {
   blocks.push_back(next);
 }
 
+// A run of denominators and the run of numerators after it always end in one block, so they are
+// pooled before they are pushed. Equal scores are visited denominators first, so they share a
+// block from the start.
 std::vector<PooledBlock> pool(const SortedScores& scores) {
-  const SortedSide& num = scores.numerator;
-  const SortedSide& den = scores.denominator;
   std::vector<PooledBlock> blocks;
-  std::size_t i = 0, j = 0;
-  while (i < num.size() || j < den.size()) {
-    const double z = i == num.size()   ? den.scores[j]
-                     : j == den.size() ? num.scores[i]
-                                       : std::min(num.scores[i], den.scores[j]);
-    PooledBlock next;
-    next.first = next.last = z;
-    // Equal scores share a block from the start.
-    for (; i < num.size() && num.scores[i] == z; ++i) next.numerator += num.weight(i);
-    for (; j < den.size() && den.scores[j] == z; ++j) next.denominator += den.weight(j);
-    next.numerator_moment = next.numerator * z;
-    next.denominator_moment = next.denominator * z;
-    push(blocks, next);
-  }
+  PooledBlock run;
+  std::size_t before = numerator_side;
+  visit_in_order(scores, [&](double z, std::size_t side, double weight) {
+    if (side > before) {
+      if (run.numerator + run.denominator > 0.0) push(blocks, run);
+      run = PooledBlock();
+    }
+    before = side;
+    const double n0 = weight * to_numerator[side], n1 = weight * to_denominator[side];
+    if (run.numerator + run.denominator == 0.0) run.first = z;
+    run.numerator += n0;
+    run.denominator += n1;
+    run.numerator_moment += n0 * z;
+    run.denominator_moment += n1 * z;
+    run.last = z;
+  });
+  push(blocks, run);
   return blocks;
 }
 

@@ -63,31 +63,62 @@ struct KeyWithWeight {
   double weight;
 };
 
-constexpr int digit_bits = 11;
+constexpr int digit_bits = 11, most_digits = 3;
 constexpr std::size_t radix = std::size_t{1} << digit_bits;
+constexpr std::size_t moves_an_item = 8;  // more, and sorting by all bits is faster
 
-template <class Key>
-std::size_t digit(Key key, int index) {
-  return (key >> (index * digit_bits)) & (radix - 1);
-}
-
+/// Stable, by the bits [shift, shift + digits · 11) of the keys.
 template <class Item>
-void radix_sort(std::vector<Item>& items) {
-  constexpr int digits = (8 * sizeof(items[0].key) + digit_bits - 1) / digit_bits;
-  std::vector<std::array<std::uint32_t, radix>> counts(digits);
-  for (const Item& item : items) {
-    for (int d = 0; d < digits; ++d) ++counts[d][digit(item.key, d)];
-  }
+void sort_by_bits(std::vector<Item>& items, int shift, int digits) {
+  const auto digit = [&](const Item& item, int d) {
+    return static_cast<std::size_t>(item.key >> (shift + d * digit_bits)) & (radix - 1);
+  };
+  std::vector<std::array<std::uint32_t, radix>> counts(static_cast<std::size_t>(digits));
+  for (const Item& item : items)
+    for (int d = 0; d < digits; ++d) ++counts[static_cast<std::size_t>(d)][digit(item, d)];
   std::vector<Item> other(items.size());
   for (int d = 0; d < digits; ++d) {
-    auto& count = counts[d];
+    auto& count = counts[static_cast<std::size_t>(d)];
     // A digit that all keys share moves nothing.
-    if (count[digit(items[0].key, d)] == items.size()) continue;
+    if (count[digit(items[0], d)] == items.size()) continue;
     std::uint32_t start = 0;
     for (auto& c : count) start += std::exchange(c, start);
-    for (const Item& item : items) other[count[digit(item.key, d)]++] = item;
+    for (const Item& item : items) other[count[digit(item, d)]++] = item;
     items.swap(other);
   }
+}
+
+/// Sorts what is nearly sorted. False where that took too many moves; the items are then in some
+/// order.
+template <class Item>
+bool insert_nearby(std::vector<Item>& items) {
+  std::size_t moves = moves_an_item * items.size();
+  for (std::size_t i = 1; i < items.size(); ++i) {
+    const Item item = items[i];
+    std::size_t at = i;
+    for (; at > 0 && items[at - 1].key > item.key; --at) {
+      items[at] = items[at - 1];
+      if (--moves == 0) {
+        items[at - 1] = item;
+        return false;
+      }
+    }
+    items[at] = item;
+  }
+  return true;
+}
+
+/// By the first 33 of the bits in which the keys differ, after which few neighbours are in the
+/// wrong order; by all bits where many are.
+template <class Item>
+void radix_sort(std::vector<Item>& items) {
+  auto differs = decltype(items[0].key){0};
+  for (const Item& item : items) differs |= item.key ^ items[0].key;
+  const int bits = std::bit_width(differs);
+  const int shift = std::max(0, bits - most_digits * digit_bits);
+  sort_by_bits(items, shift, (bits - shift + digit_bits - 1) / digit_bits);
+  if (shift > 0 && !insert_nearby(items))
+    sort_by_bits(items, 0, (bits + digit_bits - 1) / digit_bits);
 }
 
 template <class Item>
@@ -241,40 +272,33 @@ Cells make_cells(const SortedScores& scores, double cell_share) {
   const double central_high = std::max(upper_quantile(num, 0.01), upper_quantile(den, 0.01));
   const double widest = widest_cell * (central_high - central_low);
 
-  double below = 0.0;  // share of the sample in closed cells
-  std::size_t i = 0, j = 0;
-  while (i < num.size() || j < den.size()) {
-    const double target =
-        std::min(cell_share, tail_fraction * std::max(0.0, std::min(below, 1.0 - below)));
-    double first = 0.0, last = 0.0, share = 0.0, moment = 0.0, n0 = 0.0, n1 = 0.0;
-    bool open = false;
-    while (i < num.size() || j < den.size()) {
-      const double next = i == num.size()   ? den.scores[j]
-                          : j == den.size() ? num.scores[i]
-                                            : std::min(num.scores[i], den.scores[j]);
-      if (open && next != last) {
-        const bool central = next > central_low && next < central_high;
-        if (share >= target || (central && next - first > widest)) break;
-      }
-      if (!open) first = next;
-      open = true;
-      last = next;
-      double here0 = 0.0, here1 = 0.0;
-      for (; i < num.size() && num.scores[i] == next; ++i) here0 += num.weight(i);
-      for (; j < den.size() && den.scores[j] == next; ++j) here1 += den.weight(j);
-      const double here = 0.5 * (here0 / num.total + here1 / den.total);
-      share += here;
-      moment += here * (next - first);
-      n0 += here0;
-      n1 += here1;
-    }
-    const double mean = share > 0.0 ? first + moment / share : first;
+  const double unit[2] = {0.5 / num.total, 0.5 / den.total};
+  double below = 0.0, target = 0.0;  // share of the sample in closed cells, and wanted in the next
+  double first = 0.0, last = 0.0, moment = 0.0, n0 = 0.0, n1 = 0.0;
+  // From the counts, which are exact where a weight stands for as many events.
+  const auto share = [&] { return n0 * unit[numerator_side] + n1 * unit[denominator_side]; };
+  const auto close = [&] {
+    const double mean = share() > 0.0 ? first + moment / share() : first;
     cells.score.push_back(std::clamp(mean, first, last));
     cells.upper.push_back(last);
     cells.numerator.push_back(n0);
     cells.denominator.push_back(n1);
-    below += share;
-  }
+    below += share();
+    target = std::min(cell_share, tail_fraction * std::max(0.0, std::min(below, 1.0 - below)));
+    moment = n0 = n1 = 0.0;
+  };
+  visit_in_order(scores, [&](double z, std::size_t side, double weight) {
+    if (z != last && n0 + n1 > 0.0) {
+      const bool central = z > central_low && z < central_high;
+      if (share() >= target || (central && z - first > widest)) close();
+    }
+    if (n0 + n1 == 0.0) first = z;
+    last = z;
+    moment += weight * unit[side] * (z - first);
+    n0 += weight * to_numerator[side];
+    n1 += weight * to_denominator[side];
+  });
+  close();
   return cells;
 }
 

@@ -41,6 +41,37 @@ struct SortedScores {
   double high() const;
 };
 
+/// The sides of `visit_in_order`, and what an event of weight 1 adds to the one and to the other.
+inline constexpr std::size_t numerator_side = 0, denominator_side = 1;
+inline constexpr double to_numerator[2] = {1.0, 0.0}, to_denominator[2] = {0.0, 1.0};
+
+/// Calls visit(score, side, weight) for the events of both sides in increasing order; among equal
+/// scores the denominator's come first. Which side is next cannot be predicted, so nothing here
+/// branches on it, and a visitor should not either.
+template <class Visit>
+void visit_in_order(const SortedScores& scores, Visit&& visit) {
+  const SortedSide &num = scores.numerator, &den = scores.denominator;
+  const std::size_t size0 = num.size(), size1 = den.size();
+  const double *z0 = num.scores.data(), *z1 = den.scores.data();
+  std::size_t i = 0, j = 0;
+  const auto merge = [&](auto weight_of) {
+    while (i < size0 && j < size1) {
+      const double a = z0[i], b = z1[j];
+      const std::size_t side = b <= a ? denominator_side : numerator_side;
+      const double weight = weight_of(side);
+      i += 1 - side;
+      j += side;
+      visit(b < a ? b : a, side, weight);
+    }
+  };
+  if (num.weights.empty() && den.weights.empty())
+    merge([](std::size_t) { return 1.0; });
+  else
+    merge([&](std::size_t side) { return side == 0 ? num.weight(i) : den.weight(j); });
+  for (; i < size0; ++i) visit(z0[i], numerator_side, num.weight(i));
+  for (; j < size1; ++j) visit(z1[j], denominator_side, den.weight(j));
+}
+
 /// Checks, scales and sorts both sides; events without weight are left out.
 SortedScores sort_scores(const CalibrationSet& data);
 

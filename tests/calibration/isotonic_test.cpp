@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "calibration/problems.hpp"
@@ -113,6 +114,61 @@ TEST(Isotonic, ErrorsAreAGuideToTheSpread) {
   const Pulls steps = measure_pulls(IsotonicCalibrator(config), 150, 2000, 1.0, t);
   EXPECT_GT(steps.sd, 0.7);
   EXPECT_LT(steps.sd, 1.3);
+}
+
+/// Pooling as it is defined: one block a score, and neighbours joined while any pair violates.
+std::vector<double> plain_pooled_shares(const Scores& scores) {
+  std::map<double, std::pair<double, double>> counts;
+  for (const double z : scores.numerator) counts[z].first += 1.0;
+  for (const double z : scores.denominator) counts[z].second += 1.0;
+  std::vector<std::pair<double, double>> blocks;
+  for (const auto& [z, count] : counts) blocks.push_back(count);
+  const auto share = [](const auto& block) { return block.second / (block.first + block.second); };
+  for (std::size_t i = 0; i + 1 < blocks.size();) {
+    if (share(blocks[i]) < share(blocks[i + 1]) - 1e-14) {
+      ++i;
+      continue;
+    }
+    blocks[i].first += blocks[i + 1].first;
+    blocks[i].second += blocks[i + 1].second;
+    blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    i = i > 0 ? i - 1 : 0;
+  }
+  std::vector<double> out;
+  for (const auto& block : blocks) out.push_back(share(block));
+  return out;
+}
+
+TEST(Isotonic, BlocksAreThoseOfPlainPooling) {
+  for (const double rounding : {0.0, 0.05, 1.0})  // ties
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      Scores scores = draw_scores(seed, seed % 4 == 0 ? 3 : 400, 1.0);
+      if (rounding > 0.0)
+        for (auto* side : {&scores.numerator, &scores.denominator})
+          for (double& z : *side) z = rounding * std::round(z / rounding);
+      IsotonicCalibrator calibrator;
+      calibrator.fit({scores.numerator, scores.denominator});
+      const auto shares = plain_pooled_shares(scores);
+      ASSERT_EQ(calibrator.values().size(), shares.size()) << rounding << ", " << seed;
+      const auto n = static_cast<double>(scores.numerator.size() + scores.denominator.size());
+      // Two events of prior move a block by less than 2/min(n0, n1), and large blocks by little.
+      for (std::size_t k = 0; k < shares.size(); ++k)
+        if (shares[k] > 100.0 / n && shares[k] < 1.0 - 100.0 / n) {
+          EXPECT_NEAR(calibrator.values()[k],
+                      std::log(1.0 / shares[k] - 1.0) +
+                          std::log(static_cast<double>(scores.denominator.size()) /
+                                   static_cast<double>(scores.numerator.size())),
+                      2.0)
+              << k;
+        }
+      // Weights of one are no weights.
+      const std::vector<double> n0(scores.numerator.size(), 1.0);
+      const std::vector<double> n1(scores.denominator.size(), 1.0);
+      IsotonicCalibrator weighted;
+      weighted.fit({scores.numerator, scores.denominator, n0, n1});
+      ASSERT_EQ(calibrator.values(), weighted.values());
+      ASSERT_EQ(calibrator.centres(), weighted.centres());
+    }
 }
 
 }  // namespace

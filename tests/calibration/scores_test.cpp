@@ -42,6 +42,27 @@ TEST(Scores, FloatsSortAsDoublesDo) {
   EXPECT_EQ(values, sorted);
 }
 
+TEST(Scores, ScoresThatDifferInTheirLastBitsAreSorted) {
+  // Most bits are shared, all but the last, or in two groups far apart.
+  RandomStream random(4, "sort");
+  for (const double spread : {1e-14, 1e-10, 1e-6})
+    for (const double apart : {0.0, 1e3}) {
+      std::vector<double> values(20000), weights(20000);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = 1.0 + spread * random.normal() + (random.uniform() < 0.5 ? apart : 0.0);
+        weights[i] = 3.0 * values[i];
+      }
+      std::vector<double> sorted = values, none;
+      std::sort(sorted.begin(), sorted.end());
+      auto with = values;
+      sort_with_weights(values, none);
+      EXPECT_EQ(values, sorted) << spread;
+      sort_with_weights(with, weights);
+      EXPECT_EQ(with, sorted) << spread;
+      for (std::size_t i = 0; i < with.size(); ++i) ASSERT_EQ(weights[i], 3.0 * with[i]);
+    }
+}
+
 TEST(Scores, NegativeZeroIsZero) {
   std::vector<double> values{0.0, -0.0, -1.0}, none;
   sort_with_weights(values, none);
