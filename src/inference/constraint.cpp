@@ -178,4 +178,23 @@ double ConstrainedLikelihood::operator()(std::span<const double> point,
   return value + sum;
 }
 
+std::optional<double> ConstrainedLikelihood::second_derivatives(std::span<const double> point,
+                                                                std::span<double> gradient,
+                                                                Matrix& hessian) const {
+  double sum = 0.0;
+  for (const auto& constraint : constraints_) {
+    const double term = constraint.log_density(point[constraint.parameter()]);
+    if (term <= forbidden) return std::nullopt;
+    sum += term;
+  }
+  const auto value = of_->second_derivatives(point, gradient, hessian);
+  if (!value) return std::nullopt;
+  for (const auto& constraint : constraints_) {
+    const std::size_t p = constraint.parameter();
+    gradient[p] += constraint.derivative(point[p]);
+    hessian(p, p) += constraint.second_derivative(point[p]);
+  }
+  return *value + sum;
+}
+
 }  // namespace neyman

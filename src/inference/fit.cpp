@@ -6,6 +6,7 @@
 
 #include "free_problem.hpp"
 #include "judgement.hpp"
+#include "newton.hpp"
 #include "neyman/core/check.hpp"
 
 namespace neyman {
@@ -120,10 +121,10 @@ void follow_starts(FreeProblem& problem, const std::vector<std::vector<double>>&
   for (const auto& start : starts) {
     problem.restart();
     problem(start);
-    if (gradients)
-      minimise(problem, {nlopt::LD_SLSQP, 200, problem.scale(), 0.0, 1e-9, 1e-10});
-    else
+    if (!gradients)
       minimise_values(problem, 0.1, 1e-9);
+    else if (!follow_newton(problem))
+      minimise(problem, {nlopt::LD_SLSQP, 200, problem.scale(), 0.0, 1e-9, 1e-10});
     // The same maximum once more differs by rounding; the first stays.
     if (best.empty() || problem.best_value() < best_value - 1e-8 * (1.0 + std::abs(best_value))) {
       best = problem.best();

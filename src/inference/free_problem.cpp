@@ -41,6 +41,26 @@ FreeProblem::FreeProblem(const Likelihood& likelihood, const FitOptions& options
   }
 }
 
+const FreeProblem::Derivatives* FreeProblem::derivatives(const std::vector<double>& unit) {
+  if (derivatives_.unit == unit) return &derivatives_;
+  full_.assign(point_.size(), 0.0);
+  Matrix full;
+  const auto value = likelihood_.second_derivatives(to_point(unit), full_, full);
+  if (!value) return nullptr;
+  ++evaluations_;
+  check_stop();
+  derivatives_.unit = unit;
+  derivatives_.value = note(unit, -*value);
+  derivatives_.gradient.resize(index(size()));
+  derivatives_.hessian.resize(index(size()), index(size()));
+  for (std::size_t i = 0; i < size(); ++i) {
+    derivatives_.gradient(index(i)) = -full_[free_[i]] * range(i);
+    for (std::size_t j = 0; j < size(); ++j)
+      derivatives_.hessian(index(i), index(j)) = -full(free_[i], free_[j]) * range(i) * range(j);
+  }
+  return &derivatives_;
+}
+
 bool minimise(const Function& function, std::vector<double> start, const Search& search) {
   const std::size_t n = start.size();
   const auto scale = search.scale.empty() ? std::vector<double>(n, 1.0) : search.scale;

@@ -73,6 +73,16 @@ class FreeProblem {
     for (std::size_t i = 0; i < size(); ++i) gradient[i] = -full_[free_[i]] * range(i);
     return note(unit, value);
   }
+  /// −ℓ with its first and second derivatives in the unit scale; nothing where the likelihood does
+  /// not know the second, or the point is forbidden. At the point that was asked for last it costs
+  /// nothing.
+  struct Derivatives {
+    std::vector<double> unit;
+    double value = 0.0;
+    Eigen::VectorXd gradient;
+    EigenMatrix hessian;
+  };
+  const Derivatives* derivatives(const std::vector<double>& unit);
   Objective objective() {
     return [this](const std::vector<double>& unit) { return (*this)(unit); };
   }
@@ -115,6 +125,7 @@ class FreeProblem {
   std::vector<FitRange> ranges_;
   std::vector<double> scale_;  // of the free parameters, in the unit scale
   std::vector<double> point_, full_;
+  Derivatives derivatives_;  // of the last point
   std::vector<double> best_;
   double best_value_ = std::numeric_limits<double>::infinity();
   int evaluations_ = 0;

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "local_shape.hpp"
+#include "newton.hpp"
 
 namespace neyman {
 
@@ -69,7 +70,9 @@ Judgement judge(FreeProblem& problem, const FitOptions& options, bool gradients)
   EigenMatrix curvature;
   if (gradients) {
     std::vector<double> gradient(n);
-    if (!value_and_gradient(problem, unit, gradient)) {
+    if (const auto* known = problem.derivatives(unit)) {
+      Eigen::Map<Eigen::VectorXd>(gradient.data(), index(n)) = known->gradient;
+    } else if (!value_and_gradient(problem, unit, gradient)) {
       out.at_bound.assign(n, false);
       out.message = "the likelihood is forbidden at the best point or beside it";
       return out;
@@ -164,6 +167,7 @@ Judgement judge_and_step(FreeProblem& problem, const FitOptions& options, bool g
 
 std::optional<Judgement> follow_gradient(FreeProblem& problem) {
   constexpr double small = 1e-8;  // expected distance
+  if (auto out = follow_newton(problem)) return out;
   const std::size_t n = problem.size();
   const auto& scale = problem.scale();
   auto unit = problem.best();

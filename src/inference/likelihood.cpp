@@ -1,10 +1,10 @@
 #include "neyman/inference/likelihood.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 
+#include "core/instruction_set.hpp"
+#include "inference/mixture_kernels.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
@@ -15,46 +15,20 @@ namespace {
 
 // Large enough that the likelihood of some thousand events is one block on one thread.
 constexpr std::size_t likelihood_block = 16384;
-// Events of which the mixture's ratio is held at once.
-constexpr std::size_t chunk = 512;
 constexpr std::size_t simulation_events = 50000;
 
-/// Σ log v of positive normal numbers, with one logarithm for up to 128 of them: mantissas in
-/// [1, 2) are multiplied and exponents added, so that nothing overflows.
-double sum_logs(const double* v, std::size_t count) {
-  constexpr std::uint64_t mantissa = 0x000fffffffffffffULL, one = 0x3ff0000000000000ULL;
-  constexpr std::size_t lanes = 8, run = 128 * lanes;
-  double sum = 0.0;
-  std::size_t i = 0;
-  for (; i + lanes <= count;) {
-    const std::size_t end = std::min(count - (count - i) % lanes, i + run);
-    double product[lanes];
-    std::uint64_t exponents[lanes];
-    std::fill_n(product, lanes, 1.0);
-    std::fill_n(exponents, lanes, 0);
-    const std::size_t steps = (end - i) / lanes;
-    for (std::size_t step = 0; step < steps; ++step, i += lanes)
-      for (std::size_t l = 0; l < lanes; ++l) {
-        const auto bits = std::bit_cast<std::uint64_t>(v[i + l]);
-        product[l] *= std::bit_cast<double>((bits & mantissa) | one);
-        exponents[l] += bits >> 52;
-      }
-    for (std::size_t l = 0; l < lanes; ++l)
-      sum += std::log(product[l]) +
-             (static_cast<double>(exponents[l]) - 1023.0 * static_cast<double>(steps)) *
-                 0.693147180559945309417;
-  }
-  for (; i < count; ++i) sum += std::log(v[i]);
-  return sum;
+const mixture::Kernels& kernels() {
+  static const mixture::Kernels& chosen =
+      detail::choose("MixtureLikelihood", detail::supported(mixture::all_kernels));
+  return chosen;
 }
 
-/// Sums over a block of events.
-struct Sums {
-  double logs = 0.0;
-  std::vector<double> shares;  // Σ u q_c / Σ_c' w_c' q_c', by component
-};
-
 }  // namespace
+
+std::optional<double> Likelihood::second_derivatives(std::span<const double>, std::span<double>,
+                                                     Matrix&) const {
+  return std::nullopt;
+}
 
 MixtureLikelihood::MixtureLikelihood(ParameterSpace parameters, const MixtureRatio& ratio,
                                      MatrixView x, std::vector<double> event_weights)
@@ -93,24 +67,55 @@ MixtureLikelihood::MixtureLikelihood(ParameterSpace parameters, MixtureWeights w
   }
 }
 
-Matrix weight_derivatives(const MixtureWeights& weights, const ParameterSpace& parameters,
-                          std::span<const double> point) {
-  Matrix out(weights.size(), parameters.size());
-  std::vector<double> moved(point.begin(), point.end());
-  for (std::size_t p = 0; p < parameters.size(); ++p) {
-    const double step = 1e-5 * (parameters[p].high - parameters[p].low);
-    const double high = std::min(parameters[p].high, point[p] + step);
-    const double low = std::max(parameters[p].low, point[p] - step);
-    moved[p] = high;
-    const auto above = weights(moved);
-    moved[p] = low;
-    const auto below = weights(moved);
-    moved[p] = point[p];
-    for (std::size_t c = 0; c < weights.size(); ++c)
-      out(c, p) = (above[c] - below[c]) / (high - low);
-  }
-  return out;
+/// Sums over the events, see mixture::Sums; both halves of the gram matrix.
+struct MixtureLikelihood::Sums {
+  double logs = 0.0;
+  std::vector<double> shares;
+  Matrix gram;
+};
+
+MixtureLikelihood::Sums MixtureLikelihood::sum_events(std::span<const double> weights,
+                                                      Want want) const {
+  const std::size_t components = weights_.size();
+  Sums none;
+  if (want != Want::value) none.shares.assign(components, 0.0);
+  if (want == Want::hessian) none.gram = Matrix(components, components);
+  const auto block_sums = [&](Block block) {
+    Sums sums = none;
+    std::vector<const double*> ratios(components);
+    for (std::size_t c = 0; c < components; ++c) ratios[c] = ratios_.row(c).data() + block.begin;
+    std::vector<double> room(want == Want::value ? 0 : mixture::chunk * components);
+    mixture::Sums into{0.0, sums.shares.empty() ? nullptr : sums.shares.data(),
+                       sums.gram.empty() ? nullptr : sums.gram.data()};
+    kernels().add(
+        {ratios.data(), event_weights_.empty() ? nullptr : event_weights_.data() + block.begin,
+         components, block.size()},
+        weights.data(), room.data(), into);
+    sums.logs = into.logs;
+    return sums;
+  };
+  auto sums =
+      reduce_blocks(events(), likelihood_block, none, block_sums, [](Sums total, const Sums& part) {
+        total.logs += part.logs;
+        for (std::size_t c = 0; c < part.shares.size(); ++c) total.shares[c] += part.shares[c];
+        for (std::size_t k = 0; k < part.gram.values().size(); ++k)
+          total.gram.values()[k] += part.gram.values()[k];
+        return total;
+      });
+  for (std::size_t c = 0; c < sums.gram.rows(); ++c)
+    for (std::size_t d = 0; d < c; ++d) sums.gram(d, c) = sums.gram(c, d);
+  return sums;
 }
+
+namespace {
+
+double dot(std::span<const double> a, std::span<const double> b) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+}  // namespace
 
 double MixtureLikelihood::operator()(std::span<const double> point,
                                      std::span<double> gradient) const {
@@ -119,61 +124,59 @@ double MixtureLikelihood::operator()(std::span<const double> point,
   Matrix derivatives;
   try {
     weights = weights_(point);
-    if (!gradient.empty()) derivatives = weight_derivatives(weights_, parameters_, point);
+    if (!gradient.empty()) derivatives = weights_.derivatives(point, parameters_);
   } catch (const ArgumentError&) {
     return forbidden;  // outside the weights' domain, which a box of parameters may contain
   }
-  const std::size_t components = weights_.size();
-  const bool want_gradient = !gradient.empty();
+  const auto sums = sum_events(weights, gradient.empty() ? Want::value : Want::gradient);
+  const double norm = dot(weights, normalisation_);
+  for (std::size_t p = 0; p < gradient.size(); ++p)
+    for (std::size_t c = 0; c < weights.size(); ++c)
+      gradient[p] +=
+          derivatives(c, p) * (sums.shares[c] - total_weight_ * normalisation_[c] / norm);
+  return sums.logs - total_weight_ * std::log(norm);
+}
 
-  const auto block_sums = [&](Block block) {
-    Sums sums;
-    sums.shares.assign(components, 0.0);
-    double mixture[chunk];
-    for (std::size_t begin = block.begin; begin < block.end; begin += chunk) {
-      const std::size_t count = std::min(chunk, block.end - begin);
-      std::fill_n(mixture, count, 0.0);
-      for (std::size_t c = 0; c < components; ++c) {
-        const double* q = ratios_.row(c).data() + begin;
-        const double weight = weights[c];
-        for (std::size_t i = 0; i < count; ++i) mixture[i] += weight * q[i];
-      }
-      if (event_weights_.empty()) {
-        sums.logs += sum_logs(mixture, count);
-      } else {
-        const double* u = event_weights_.data() + begin;
-        for (std::size_t i = 0; i < count; ++i) sums.logs += u[i] * std::log(mixture[i]);
-      }
-      if (!want_gradient) continue;
-      for (std::size_t i = 0; i < count; ++i)
-        mixture[i] = (event_weights_.empty() ? 1.0 : event_weights_[begin + i]) / mixture[i];
-      for (std::size_t c = 0; c < components; ++c) {
-        const double* q = ratios_.row(c).data() + begin;
-        double share[8] = {};
-        std::size_t i = 0;
-        for (; i + 8 <= count; i += 8)
-          for (std::size_t l = 0; l < 8; ++l) share[l] += q[i + l] * mixture[i + l];
-        for (; i < count; ++i) share[0] += q[i] * mixture[i];
-        for (const double part : share) sums.shares[c] += part;
-      }
+std::optional<double> MixtureLikelihood::second_derivatives(std::span<const double> point,
+                                                            std::span<double> gradient,
+                                                            Matrix& hessian) const {
+  const std::size_t size = parameters_.size(), components = weights_.size();
+  std::vector<double> weights;
+  Matrix first;
+  std::vector<MixtureWeights::SecondDerivative> second;
+  try {
+    weights = weights_(point);
+    first = weights_.derivatives(point, parameters_);
+    second = weights_.second_derivatives(point, parameters_);
+  } catch (const ArgumentError&) {
+    return std::nullopt;
+  }
+  const auto sums = sum_events(weights, Want::hessian);
+  const double norm = dot(weights, normalisation_);
+  std::vector<double> slopes(components);  // ∂ℓ/∂w
+  for (std::size_t c = 0; c < components; ++c)
+    slopes[c] = sums.shares[c] - total_weight_ * normalisation_[c] / norm;
+  // ∂²ℓ/∂w∂w', times ∂w'/∂θ'
+  Matrix half(components, size);
+  for (std::size_t c = 0; c < components; ++c)
+    for (std::size_t d = 0; d < components; ++d) {
+      const double curvature =
+          total_weight_ * normalisation_[c] * normalisation_[d] / (norm * norm) - sums.gram(c, d);
+      for (std::size_t p = 0; p < size; ++p) half(c, p) += curvature * first(d, p);
     }
-    return sums;
-  };
-  const auto sums =
-      reduce_blocks(events(), likelihood_block, Sums{0.0, std::vector(components, 0.0)}, block_sums,
-                    [](Sums total, const Sums& part) {
-                      total.logs += part.logs;
-                      for (std::size_t c = 0; c < part.shares.size(); ++c)
-                        total.shares[c] += part.shares[c];
-                      return total;
-                    });
-  double norm = 0.0;
-  for (std::size_t c = 0; c < components; ++c) norm += weights[c] * normalisation_[c];
-  if (want_gradient)
-    for (std::size_t p = 0; p < parameters_.size(); ++p)
-      for (std::size_t c = 0; c < components; ++c)
-        gradient[p] +=
-            derivatives(c, p) * (sums.shares[c] - total_weight_ * normalisation_[c] / norm);
+  hessian = Matrix(size, size);
+  for (std::size_t p = 0; p < size; ++p) {
+    gradient[p] = 0.0;
+    for (std::size_t c = 0; c < components; ++c) {
+      gradient[p] += first(c, p) * slopes[c];
+      for (std::size_t q = 0; q < size; ++q) hessian(p, q) += first(c, p) * half(c, q);
+    }
+  }
+  for (const auto& term : second) {
+    const double value = slopes[term.component] * term.value;
+    hessian(term.first, term.second) += value;
+    if (term.first != term.second) hessian(term.second, term.first) += value;
+  }
   return sums.logs - total_weight_ * std::log(norm);
 }
 
@@ -199,7 +202,7 @@ Matrix simulation_gradient_covariance(const ParameterSpace& parameters, const Mi
   }
   const auto scores = ratio.score(some);
   const auto weights = ratio.weights()(point);
-  const auto derivatives = weight_derivatives(ratio.weights(), parameters, point);
+  const auto derivatives = ratio.weights().derivatives(point, parameters);
   Matrix gradients(replicas, dimension);
   parallel_tasks(replicas, [&](std::size_t b) {
     const auto ratios = ratio.replica_ratios(scores, b);

@@ -7,7 +7,8 @@
 
 namespace neyman {
 
-/// Second derivatives of −ℓ in the unit scale, from differences of gradients inside the box.
+/// Second derivatives of −ℓ in the unit scale: the likelihood's own, or from differences of
+/// gradients inside the box.
 EigenMatrix hessian(FreeProblem& problem, const std::vector<double>& unit);
 
 /// What values alone tell of a function near a point of the unit box.

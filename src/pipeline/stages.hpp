@@ -73,12 +73,23 @@ class CountedLikelihood final : public Likelihood {
   std::size_t events() const override { return of_.events(); }
   double operator()(std::span<const double> point, std::span<double> gradient = {}) const override {
     const double value = of_(point, gradient);
-    if (progress_ != nullptr) progress_->merit("evaluations", static_cast<double>(++count_));
+    count();
+    return value;
+  }
+  std::optional<double> second_derivatives(std::span<const double> point,
+                                           std::span<double> gradient,
+                                           Matrix& hessian) const override {
+    const auto value = of_.second_derivatives(point, gradient, hessian);
+    if (value) count();
     return value;
   }
   bool differentiable() const override { return of_.differentiable(); }
 
  private:
+  void count() const {
+    if (progress_ != nullptr) progress_->merit("evaluations", static_cast<double>(++count_));
+  }
+
   const Likelihood& of_;
   Progress* progress_;
   mutable std::atomic<std::size_t> count_{0};

@@ -73,8 +73,10 @@ ExactMixtureRatio::ExactMixtureRatio(std::shared_ptr<const Mixture> mixture,
 Matrix ExactMixtureRatio::component_ratios(MatrixView x) const {
   const auto reference = weights_(reference_);
   const std::size_t count = components();
+  const double highest = std::exp(log_ratio_limit), lowest = std::exp(-log_ratio_limit);
   Matrix out(x.rows(), count);
-  parallel_blocks(x.rows(), default_block, [&](Block block) {
+  // Few rows at a time: their logarithms stay in the cache.
+  parallel_blocks(x.rows(), 512, [&](Block block) {
     const auto rows = x.rows(block.begin, block.end);
     Matrix logs(count, block.size());
     for (std::size_t c = 0; c < count; ++c)
@@ -83,14 +85,17 @@ Matrix ExactMixtureRatio::component_ratios(MatrixView x) const {
       double peak = -std::numeric_limits<double>::infinity();
       for (std::size_t c = 0; c < count; ++c)
         if (reference[c] > 0.0) peak = std::max(peak, logs(c, i));
+      // Impossible under the reference: what is possible elsewhere has the largest ratio.
+      if (peak == -std::numeric_limits<double>::infinity()) peak = 0.0;
       double sum = 0.0;
-      for (std::size_t c = 0; c < count; ++c)
-        if (reference[c] > 0.0) sum += reference[c] * std::exp(logs(c, i) - peak);
-      const double bottom = peak + std::log(sum);
+      const auto densities = out.row(block.begin + i);
       for (std::size_t c = 0; c < count; ++c) {
-        const double value = logs(c, i) == bottom ? 0.0 : logs(c, i) - bottom;
-        out(block.begin + i, c) = std::exp(std::clamp(value, -log_ratio_limit, log_ratio_limit));
+        densities[c] = std::exp(std::min(logs(c, i) - peak, log_ratio_limit));
+        sum += reference[c] * densities[c];
       }
+      for (double& value : densities)
+        value =
+            std::clamp(sum > 0.0 ? value / sum : (value > 0.0 ? highest : 1.0), lowest, highest);
     }
   });
   return out;

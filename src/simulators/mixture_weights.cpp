@@ -11,7 +11,9 @@ namespace neyman {
 
 namespace {
 constexpr double sum_tolerance = 1e-9;
-}
+// Of a parameter's range: the steps of differences.
+constexpr double first_step = 1e-5, second_step = 1e-4;
+}  // namespace
 
 MixtureWeights::MixtureWeights(std::vector<Expression> expressions, std::size_t components)
     : expressions_(std::move(expressions)), components_(components) {
@@ -46,6 +48,75 @@ Matrix MixtureWeights::each(MatrixView points) const {
   }
   for (std::size_t i = 0; i < out.rows(); ++i) complete(out.row(i));
   return out;
+}
+
+Matrix MixtureWeights::derivatives(std::span<const double> point,
+                                   const ParameterSpace& parameters) const {
+  Matrix out(components_, parameters.size());
+  std::vector<double> base(components_), above, below;
+  for (std::size_t c = 0; c < expressions_.size(); ++c) base[c] = expressions_[c](point);
+  std::vector<double> moved(point.begin(), point.end());
+  const auto weights_at = [&](std::size_t p, double value) {
+    auto weights = base;
+    moved[p] = value;
+    for (std::size_t c = 0; c < expressions_.size(); ++c)
+      if (uses(c, p)) weights[c] = expressions_[c](moved);
+    moved[p] = point[p];
+    complete(weights);
+    return weights;
+  };
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const double step = first_step * (parameters[p].high - parameters[p].low);
+    const double high = std::min(parameters[p].high, point[p] + step);
+    const double low = std::max(parameters[p].low, point[p] - step);
+    above = weights_at(p, high);
+    below = weights_at(p, low);
+    for (std::size_t c = 0; c < components_; ++c) out(c, p) = (above[c] - below[c]) / (high - low);
+  }
+  return out;
+}
+
+std::vector<MixtureWeights::SecondDerivative> MixtureWeights::second_derivatives(
+    std::span<const double> point, const ParameterSpace& parameters) const {
+  std::vector<SecondDerivative> out;
+  std::vector<double> moved(point.begin(), point.end());
+  std::vector<double> low(point.size()), step(point.size());
+  for (std::size_t p = 0; p < point.size(); ++p) {
+    step[p] = second_step * (parameters[p].high - parameters[p].low);
+    low[p] = std::clamp(point[p] - step[p], parameters[p].low, parameters[p].high - 2.0 * step[p]);
+  }
+  const auto add = [&](std::size_t c, std::size_t p, std::size_t q, double value) {
+    out.push_back({c, p, q, value});
+    if (expressions_.size() < components_) out.push_back({components_ - 1, p, q, -value});
+  };
+  for (std::size_t c = 0; c < expressions_.size(); ++c) {
+    // Differences of 0, 1 or 2 steps from the low end of each.
+    const auto at = [&](std::size_t p, double i, std::size_t q, double j) {
+      moved[p] = low[p] + i * step[p];
+      if (q != p) moved[q] = low[q] + j * step[q];
+      const double value = expressions_[c](moved);
+      moved[p] = point[p];
+      moved[q] = point[q];
+      return value;
+    };
+    const auto& used = expressions_[c].uses();
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      const std::size_t p = used[i];
+      add(c, p, p, (at(p, 2, p, 0) - 2.0 * at(p, 1, p, 0) + at(p, 0, p, 0)) / (step[p] * step[p]));
+      for (std::size_t j = i + 1; j < used.size(); ++j) {
+        const std::size_t q = used[j];
+        add(c, p, q,
+            (at(p, 2, q, 2) - at(p, 2, q, 0) - at(p, 0, q, 2) + at(p, 0, q, 0)) /
+                (4.0 * step[p] * step[q]));
+      }
+    }
+  }
+  return out;
+}
+
+bool MixtureWeights::uses(std::size_t component, std::size_t parameter) const {
+  const auto& used = expressions_[component].uses();
+  return std::binary_search(used.begin(), used.end(), parameter);
 }
 
 /// Adds the implied weight, checks and normalises.

@@ -40,6 +40,10 @@ TEST(Constraint, DerivativesEqualDifferences) {
           (constraint.log_density(at + h) - constraint.log_density(at - h)) / (2.0 * h);
       EXPECT_NEAR(constraint.derivative(at), difference, 1e-6 * (1.0 + std::abs(difference)))
           << to_string(constraint.kind()) << " at " << at;
+      const double second =
+          (constraint.derivative(at + h) - constraint.derivative(at - h)) / (2.0 * h);
+      EXPECT_NEAR(constraint.second_derivative(at), second, 1e-6 * (1.0 + std::abs(second)))
+          << to_string(constraint.kind()) << " at " << at;
     }
 }
 
@@ -69,6 +73,8 @@ TEST(Constraint, IsLargestWithTheExpectedMeasurement) {
 TEST(Constraint, ForbiddenValues) {
   EXPECT_EQ(Constraint::log_normal(0, 2.0, 1.5).log_density(0.0), Likelihood::forbidden);
   EXPECT_EQ(Constraint::log_normal(0, 2.0, 1.5).derivative(-1.0), 0.0);
+  EXPECT_EQ(Constraint::log_normal(0, 2.0, 1.5).second_derivative(-1.0), 0.0);
+  EXPECT_EQ(Constraint::poisson(0, 2.0).second_derivative(0.0), 0.0);
   EXPECT_EQ(Constraint::poisson(0, 2.0).log_density(0.0), Likelihood::forbidden);
   EXPECT_EQ(Constraint::poisson(0, 0.0).log_density(0.0), 0.0);
   EXPECT_EQ(Constraint::poisson(0, 0.0).log_density(-1.0), Likelihood::forbidden);

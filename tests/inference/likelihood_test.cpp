@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "core/instruction_set.hpp"
+#include "inference/mixture_kernels.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
@@ -110,6 +112,87 @@ TEST(MixtureLikelihood, ForbiddenPointsAndBadRatios) {
   EXPECT_THROW(MixtureLikelihood(space, weights, Matrix(1, 2, {1.0, 0.0}), {1, 1}), ArgumentError);
   EXPECT_THROW(MixtureLikelihood(space, weights, Matrix(1, 2, {1.0, NAN}), {1, 1}), ArgumentError);
   EXPECT_THROW(MixtureLikelihood(space, weights, Matrix(1, 3), {1, 1}), ArgumentError);
+}
+
+/// Three shares that are not linear in two parameters; the last is what the others leave.
+ParameterSpace two_parameters() {
+  return ParameterSpace({{"a", 0.05, 0.9, {}}, {"b", -1.0, 1.0, {}}});
+}
+MixtureWeights curved_weights() {
+  const auto space = two_parameters();
+  return MixtureWeights({Expression("a^2 * (1 + 0.3 * b)", space),
+                         Expression("(1 - a)^2 * exp(-0.2 - 0.2 * b^2)", space)},
+                        3);
+}
+
+TEST(MixtureLikelihood, SecondDerivativesEqualDifferencesOfTheGradient) {
+  std::vector<double> event_weights;
+  RandomStream random(1, "weights");
+  for (int i = 0; i < 700; ++i) event_weights.push_back(random.uniform() - 0.1);
+  for (const std::size_t events : {1, 9, 256, 700})
+    for (const bool weighted : {false, true}) {
+      event_weights.resize(events);
+      const MixtureLikelihood likelihood(two_parameters(), curved_weights(),
+                                         random_ratios(events, 3, 1.0), {1.0, 1.2, 0.8},
+                                         weighted ? event_weights : std::vector<double>{});
+      // At an end of the ranges differences are one-sided.
+      for (const auto& point : {std::vector{0.4, 0.3}, std::vector{0.8, -0.6}}) {
+        std::vector<double> gradient(2), known(2), above(2), below(2);
+        Matrix hessian;
+        const auto value = likelihood.second_derivatives(point, gradient, hessian);
+        ASSERT_TRUE(value);
+        EXPECT_NEAR(*value, likelihood(point, known), 1e-11 * (1.0 + std::abs(*value)));
+        for (std::size_t p = 0; p < 2; ++p) {
+          EXPECT_NEAR(gradient[p], known[p], 1e-9 * (1.0 + std::abs(known[p])));
+          auto moved = point;
+          moved[p] = point[p] + 1e-4;
+          likelihood(moved, above);
+          moved[p] = point[p] - 1e-4;
+          likelihood(moved, below);
+          for (std::size_t q = 0; q < 2; ++q)
+            EXPECT_NEAR(hessian(p, q), (above[q] - below[q]) / 2e-4,
+                        1e-5 * static_cast<double>(events) + 1e-4)
+                << events << " events, " << p << ", " << q;
+        }
+      }
+    }
+}
+
+TEST(MixtureLikelihood, SecondDerivativesAreNotGivenWhereThetaIsForbidden) {
+  const ParameterSpace space({{"a", -1.0, 2.0, {}}});
+  const MixtureLikelihood likelihood(space, MixtureWeights({Expression("a", space)}, 2),
+                                     random_ratios(10, 2, 1.0), {1.0, 1.0});
+  std::vector<double> gradient(1);
+  Matrix hessian;
+  EXPECT_FALSE(likelihood.second_derivatives(std::vector{-0.5}, gradient, hessian));
+  EXPECT_TRUE(likelihood.second_derivatives(std::vector{0.5}, gradient, hessian));
+}
+
+TEST(MixtureKernels, EveryInstructionSetGivesTheSameBits) {
+  RandomStream random(3, "weights");
+  for (const std::size_t events : {1, 8, 255, 256, 1000})
+    for (const bool weighted : {false, true}) {
+      const auto ratios = random_ratios(4, events, 2.0);
+      std::vector<double> u(events);
+      random.fill_uniform(u);
+      const double* rows[] = {ratios.row(0).data(), ratios.row(1).data(), ratios.row(2).data(),
+                              ratios.row(3).data()};
+      const double weights[] = {0.1, 0.2, 0.3, 0.4};
+      std::vector<std::vector<double>> found;
+      for (const auto* kernels : detail::supported(mixture::all_kernels)) {
+        std::vector<double> out(21, 0.0), room(4 * mixture::chunk);
+        mixture::Sums sums{0.0, out.data() + 1, out.data() + 5};
+        kernels->add({rows, weighted ? u.data() : nullptr, 4, events}, weights, room.data(), sums);
+        out[0] = sums.logs;
+        found.push_back(out);
+      }
+      for (const auto& other : found) EXPECT_EQ(other, found.front());
+      // Σ_c w_c q_c / m = 1 for each event.
+      double sum = 0.0, count = 0.0;
+      for (std::size_t c = 0; c < 4; ++c) sum += weights[c] * found[0][1 + c];
+      for (const double one : u) count += weighted ? one : 1.0;
+      EXPECT_NEAR(sum, count, 1e-10 * count);
+    }
 }
 
 }  // namespace

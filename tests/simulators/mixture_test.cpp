@@ -145,5 +145,33 @@ TEST(Mixture, RowsAreIndependent) {
   EXPECT_NEAR(first / n, 0.3, 5.0 * std::sqrt(0.21 / n));
 }
 
+TEST(MixtureWeights, DerivativesOfFormulas) {
+  const ParameterSpace space({{"a", 0.0, 1.0, {}}, {"b", -1.0, 1.0, {}}, {"c", 0.0, 1.0, {}}});
+  const MixtureWeights weights(
+      {Expression("a^2 / 2", space), Expression("(1 - a) * (1 + b) / 4", space)}, 3);
+  // The last: at the end of a range, where differences are one-sided.
+  for (const auto& point :
+       {std::vector{0.3, 0.2, 0.5}, std::vector{0.6, -0.4, 0.0}, std::vector{0.0, 1.0, 1.0}}) {
+    const double a = point[0], b = point[1];
+    const auto first = weights.derivatives(point, space);
+    EXPECT_NEAR(first(0, 0), a, 1e-5);
+    EXPECT_NEAR(first(1, 0), -(1 + b) / 4, 1e-8);
+    EXPECT_NEAR(first(1, 1), (1 - a) / 4, 1e-8);
+    EXPECT_EQ(first(0, 1), 0.0);
+    for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(first(c, 2), 0.0);
+    for (std::size_t p = 0; p < 3; ++p) EXPECT_NEAR(first(2, p), -first(0, p) - first(1, p), 1e-9);
+    Matrix second[3] = {Matrix(3, 3), Matrix(3, 3), Matrix(3, 3)};
+    for (const auto& term : weights.second_derivatives(point, space)) {
+      EXPECT_LE(term.first, term.second);
+      second[term.component](term.first, term.second) += term.value;
+    }
+    EXPECT_NEAR(second[0](0, 0), 1.0, 1e-6);
+    EXPECT_NEAR(second[1](0, 1), -0.25, 1e-6);
+    EXPECT_NEAR(second[2](0, 0), -1.0, 1e-6);
+    EXPECT_NEAR(second[2](0, 1), 0.25, 1e-6);
+    for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(second[c](1, 1), 0.0, 1e-6);
+  }
+}
+
 }  // namespace
 }  // namespace neyman

@@ -82,6 +82,9 @@ class ConstrainedLikelihood final : public Likelihood {
   std::size_t events() const override { return of_->events(); }
   bool differentiable() const override { return of_->differentiable(); }
   double operator()(std::span<const double> point, std::span<double> gradient = {}) const override;
+  std::optional<double> second_derivatives(std::span<const double> point,
+                                           std::span<double> gradient,
+                                           Matrix& hessian) const override;
   const std::vector<Constraint>& constraints() const { return constraints_; }
 
  private:

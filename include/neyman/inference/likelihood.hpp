@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,12 @@ class Likelihood {
   /// weight): `forbidden`, with a gradient of zero.
   virtual double operator()(std::span<const double> point,
                             std::span<double> gradient = {}) const = 0;
+  /// ℓ(θ), ∂ℓ/∂θ and ∂²ℓ/∂θ∂θ' (a row and a column a parameter; its size is set) from one pass
+  /// over the events. Nothing where second derivatives are not known without differences of ℓ, or
+  /// θ is not allowed.
+  virtual std::optional<double> second_derivatives(std::span<const double> point,
+                                                   std::span<double> gradient,
+                                                   Matrix& hessian) const;
   /// Whether gradients are given, and those of a function smooth enough to follow. Without them
   /// `gradient` is never asked for.
   virtual bool differentiable() const { return true; }
@@ -43,8 +50,15 @@ class MixtureLikelihood final : public Likelihood {
   const ParameterSpace& parameters() const override { return parameters_; }
   std::size_t events() const override { return ratios_.cols(); }
   double operator()(std::span<const double> point, std::span<double> gradient = {}) const override;
+  std::optional<double> second_derivatives(std::span<const double> point,
+                                           std::span<double> gradient,
+                                           Matrix& hessian) const override;
 
  private:
+  struct Sums;
+  enum class Want { value, gradient, hessian };
+  Sums sum_events(std::span<const double> weights, Want want) const;
+
   ParameterSpace parameters_;
   MixtureWeights weights_;
   Matrix ratios_;  // components × events: a row a component, so that loops run along events
@@ -52,10 +66,6 @@ class MixtureLikelihood final : public Likelihood {
   std::vector<double> event_weights_;
   double total_weight_ = 0.0;
 };
-
-/// ∂w_c/∂θ_p by differences that stay inside the parameters' ranges: components × parameters.
-Matrix weight_derivatives(const MixtureWeights& weights, const ParameterSpace& parameters,
-                          std::span<const double> point);
 
 /// The covariance of the gradient ∂ℓ/∂θ over the replicas of the ratio, at θ: what finite
 /// simulation contributes. C · this · C is the covariance of θ̂, where C is its statistical

@@ -28,7 +28,21 @@ class MixtureWeights {
   /// w(θ) at many θ, one a row; faster than one at a time.
   Matrix each(MatrixView points) const;
 
+  /// ∂w_c/∂θ_p (a row a component) by differences within the ranges.
+  /// @throw ArgumentError as for w(θ), also beside θ.
+  Matrix derivatives(std::span<const double> point, const ParameterSpace& parameters) const;
+  /// A second derivative ∂²w_c/∂θ_p∂θ_q, with p <= q.
+  struct SecondDerivative {
+    std::size_t component, first, second;
+    double value;
+  };
+  /// Those that are not zero because a formula does not name both parameters.
+  /// @throw ArgumentError where a formula is not defined beside θ.
+  std::vector<SecondDerivative> second_derivatives(std::span<const double> point,
+                                                   const ParameterSpace& parameters) const;
+
  private:
+  bool uses(std::size_t component, std::size_t parameter) const;
   void complete(std::span<double> weights) const;
 
   std::vector<Expression> expressions_;
