@@ -2,7 +2,7 @@
 #
 # PRESET=debug make test       the same with address and undefined-behaviour sanitizers
 .DEFAULT_GOAL := help
-.PHONY: help setup configure demo test fuzz bench peers lint format reference docs clean
+.PHONY: help setup configure demo test fuzz bench bench-programs growth peers lint format reference docs clean
 
 PRESET ?= release
 BUILD = build/$(PRESET)
@@ -39,15 +39,19 @@ fuzz:  ## Ten thousand random calls of the Python package under the address sani
 	@$(CMAKE) --build build/debug --target neyman_python
 	@$(CTEST) --preset debug -R python.fuzz
 
-bench:  ## Build and run the benchmarks
+bench-programs:
 	@tools/setup build test bench
 	@$(CMAKE) --preset bench -DCMAKE_MAKE_PROGRAM=$(NINJA) --log-level=WARNING >/dev/null
 	@$(CMAKE) --build build/bench
+
+bench: bench-programs  ## Build and run the benchmarks of the kernels, with their share of the machine's peak
 	@for program in build/bench/benchmarks/*/bench_*; do \
 	  if [ -x $$program ]; then echo "== $$program"; $$program || exit 1; fi; done
 	@for script in benchmarks/python/*.py; do echo "== $$script"; \
 	  PYTHONPATH=build/bench/python $(PYTHON) $$script build/bench/cli/neyman || exit 1; done
-	@if [ -x benchmarks/peers/run ]; then benchmarks/peers/run build/bench; fi
+
+growth: bench-programs  ## How time and memory grow with the size of the work
+	@benchmarks/growth/run build/bench
 
 peers:  ## Compare with what users run today, side by side; QUICK=1 for small sizes
 	@tools/setup build bench

@@ -1,14 +1,14 @@
-// Epoch and scoring of the small-network trainer on one thread, in the thread's own CPU time.
-// NEYMAN_ISA pins the instruction set. `peak` is the share of the multiply-adds that this core
-// does at best with that set, which is measured first.
+// Epoch, scoring and gradient of the small-network trainer on one thread, in the thread's own CPU
+// time. NEYMAN_ISA pins the instruction set. `peak` is the share of the multiply-adds that this
+// core does at best with that set, which is measured first.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
 #include <string>
 #include <vector>
 
+#include "../peak.hpp"
 #include "classifiers/mlp_network.hpp"
 #include "neyman/classifiers/mlp.hpp"
 #include "neyman/core/parallel.hpp"
@@ -17,45 +17,7 @@
 namespace neyman {
 namespace {
 
-double cpu_seconds() {
-  std::timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
-}
-
-// Multiply-adds a second of ten independent chains in registers.
-#define NEYMAN_PEAK(name, isa, bytes)                                                      \
-  __attribute__((target(isa), noinline, optimize("O3,fp-contract=fast"))) double name() {  \
-    typedef float Vector __attribute__((vector_size(bytes)));                              \
-    float factor = 0.999f;                                                                 \
-    benchmark::DoNotOptimize(factor);                                                      \
-    const Vector b = Vector{} + factor;                                                    \
-    Vector v0 = b, v1 = b * 2, v2 = b * 3, v3 = b * 4, v4 = b * 5, v5 = b * 6, v6 = b * 7, \
-           v7 = b * 8, v8 = b * 9, v9 = b * 10;                                            \
-    const std::int64_t rounds = 20'000'000;                                                \
-    const double start = cpu_seconds();                                                    \
-    for (std::int64_t i = 0; i < rounds; ++i) {                                            \
-      v0 = v0 * b + b, v1 = v1 * b + b, v2 = v2 * b + b, v3 = v3 * b + b, v4 = v4 * b + b; \
-      v5 = v5 * b + b, v6 = v6 * b + b, v7 = v7 * b + b, v8 = v8 * b + b, v9 = v9 * b + b; \
-    }                                                                                      \
-    const double seconds = cpu_seconds() - start;                                          \
-    const Vector sum = v0 + v1 + v2 + v3 + v4 + v5 + v6 + v7 + v8 + v9;                    \
-    float any = sum[0];                                                                    \
-    benchmark::DoNotOptimize(any);                                                         \
-    return 10.0 * (bytes / 4) * double(rounds) / seconds;                                  \
-  }
-
-#if defined(__x86_64__)
-NEYMAN_PEAK(peak_v4, "avx512f,avx512vl,fma", 64)
-NEYMAN_PEAK(peak_v3, "avx2,fma", 32)
-NEYMAN_PEAK(peak_v2, "sse4.2", 16)
-double measured_peak() {
-  const std::string isa = mlp::kernels().name;
-  return isa == "v4" ? peak_v4() : isa == "v3" ? peak_v3() : peak_v2();
-}
-#else
-NEYMAN_PEAK(measured_peak, "default", 16)
-#endif
+using benchmarks::cpu_seconds;
 
 struct Case {
   std::size_t inputs;
@@ -84,20 +46,25 @@ Data make_data(std::size_t rows, std::size_t columns) {
   return data;
 }
 
-/// Multiply-adds a row: forward, and for training the gradients of weights and activations.
-double multiply_adds(const Case& c, bool training) {
+enum class Work { training, scoring, gradient };
+
+/// Multiply-adds a row: forward, for training the gradients of weights and activations, and those
+/// of the inputs.
+double multiply_adds(const Case& c, Work work) {
   double forward = 0.0, in = double(c.inputs);
   for (const std::size_t width : c.hidden) {
     forward += in * double(width);
     in = double(width);
   }
   forward += in;
-  return training ? 3.0 * forward - double(c.inputs * c.hidden.front()) : forward;
+  return work == Work::training   ? 3.0 * forward - double(c.inputs * c.hidden.front())
+         : work == Work::gradient ? 2.0 * forward
+                                  : forward;
 }
 
-void rates(benchmark::State& state, const Case& c, bool training, double seconds, double peak) {
+void rates(benchmark::State& state, const Case& c, Work work, double seconds, double peak) {
   state.counters["rows/s"] = double(c.rows) / seconds;
-  state.counters["peak"] = multiply_adds(c, training) * double(c.rows) / seconds / peak;
+  state.counters["peak"] = multiply_adds(c, work) * double(c.rows) / seconds / peak;
 }
 
 void epoch(benchmark::State& state, const Case& c, const Data& data, Mlp::Config config,
@@ -119,22 +86,27 @@ void epoch(benchmark::State& state, const Case& c, const Data& data, Mlp::Config
   }
   const double best = (five - one) / 4.0;
   state.counters["epoch_ms"] = 1e3 * best;
-  rates(state, c, true, best, peak);
+  rates(state, c, Work::training, best, peak);
 }
 
-void score(benchmark::State& state, const Case& c, const Data& data, Mlp::Config config,
-           double peak) {
+/// Scores, or their derivatives by the inputs.
+void evaluate(benchmark::State& state, const Case& c, const Data& data, Mlp::Config config,
+              Work work, double peak) {
   config.epochs = 1;
   Mlp mlp(config);
   mlp.fit({data.x.rows(0, 1000), std::span(data.denominator).first(1000), {}, 1});
   double best = 1e9;
   for (auto _ : state) {
     const double start = cpu_seconds();
-    benchmark::DoNotOptimize(mlp.logits(data.x));
-    best = std::min(best, cpu_seconds() - start);
-    state.SetIterationTime(cpu_seconds() - start);
+    if (work == Work::scoring)
+      benchmark::DoNotOptimize(mlp.logits(data.x));
+    else
+      benchmark::DoNotOptimize(mlp.gradient(data.x));
+    const double seconds = cpu_seconds() - start;
+    best = std::min(best, seconds);
+    state.SetIterationTime(seconds);
   }
-  rates(state, c, false, best, peak);
+  rates(state, c, work, best, peak);
 }
 
 }  // namespace
@@ -143,7 +115,7 @@ void score(benchmark::State& state, const Case& c, const Data& data, Mlp::Config
 int main(int argc, char** argv) {
   using namespace neyman;
   set_threads(1);
-  const double peak = measured_peak();
+  const double peak = benchmarks::float_multiply_adds();
   benchmark::AddCustomContext("instruction set", mlp::kernels().name);
   benchmark::AddCustomContext("measured peak, multiply-adds a second", std::to_string(peak));
   std::vector<Data> data;
@@ -166,12 +138,15 @@ int main(int argc, char** argv) {
             ->Iterations(3)
             ->Unit(benchmark::kMillisecond);
       }
-      benchmark::RegisterBenchmark(
-          ("score" + tail).c_str(),
-          [&rows, &c, config, peak](auto& state) { score(state, c, rows, config, peak); })
-          ->UseManualTime()
-          ->Iterations(5)
-          ->Unit(benchmark::kMillisecond);
+      for (const auto& [work, verb] :
+           {std::pair{Work::scoring, "score"}, {Work::gradient, "gradient"}})
+        benchmark::RegisterBenchmark((verb + tail).c_str(),
+                                     [&rows, &c, config, peak, work = work](auto& state) {
+                                       evaluate(state, c, rows, config, work, peak);
+                                     })
+            ->UseManualTime()
+            ->Iterations(5)
+            ->Unit(benchmark::kMillisecond);
     }
   }
   benchmark::Initialize(&argc, argv);

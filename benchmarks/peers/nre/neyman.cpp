@@ -39,8 +39,7 @@ Task linear_gaussian() {
   const auto parameters = space(10, 6.0 * sigma);
   std::vector<DistributionPtr> parts;
   for (std::size_t i = 0; i < parameters.size(); ++i)
-    parts.push_back(
-        std::make_shared<Normal>(Expression(parameters[i].name, parameters), sigma));
+    parts.push_back(std::make_shared<Normal>(Expression(parameters[i].name, parameters), sigma));
   Design::Config config;
   config.kind = Design::Kind::normal;
   config.sigma.assign(parameters.size(), sigma);
@@ -56,9 +55,8 @@ Task slcp() {
   for (int i = 0; i < 4; ++i)
     points.push_back(std::make_shared<MultivariateNormal>(
         std::vector<Expression>{formula("t1"), formula("t2")},
-        std::vector<std::vector<Expression>>{
-            {formula("t3^4"), formula("tanh(t5)*t3^2*t4^2")},
-            {formula("tanh(t5)*t3^2*t4^2"), formula("t4^4")}}));
+        std::vector<std::vector<Expression>>{{formula("t3^4"), formula("tanh(t5)*t3^2*t4^2")},
+                                             {formula("tanh(t5)*t3^2*t4^2"), formula("t4^4")}}));
   return {std::make_shared<Join>(std::move(points)), Design(parameters)};
 }
 
@@ -76,9 +74,8 @@ class Contender {
   Json train(const Json& request) {
     const auto problem = request.at("problem") == "slcp" ? slcp() : linear_gaussian();
     const auto seed = request.at("seed").get<std::uint64_t>();
-    const auto events =
-        simulate(*problem.simulator, problem.design.parameters(), problem.design,
-                 request.at("samples"), seed, "numerator");
+    const auto events = simulate(*problem.simulator, problem.design.parameters(), problem.design,
+                                 request.at("samples"), seed, "numerator");
     return peers::timed([&] {
       if (request.at("method") == "separable") {
         SeparableRatio::Config config;

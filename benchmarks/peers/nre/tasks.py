@@ -19,6 +19,9 @@ class LinearGaussian:
     def log_density(self, x, theta):
         return -0.5 * ((x - theta) ** 2).sum(-1) / self.sigma ** 2
 
+    def posterior(self, x, points, rng):
+        return x / 2 + rng.normal(0, self.sigma / math.sqrt(2), (points, 10))
+
 
 class Slcp:
     """Four points of a normal in the plane, whose parameters enter by squares and tanh."""
@@ -35,6 +38,13 @@ class Slcp:
                                                     + np.sqrt(1 - rho[:, None] ** 2) * b)
         return x
 
+    def posterior(self, x, points, rng, draws=50_000):
+        """Out of many draws of the prior, by their weights."""
+        theta = self.draw(draws, rng)
+        log_p = self.log_density(x, theta)
+        weights = np.exp(log_p - log_p.max())
+        return theta[rng.choice(draws, points, p=weights / weights.sum())]
+
     def log_density(self, x, theta):
         s1, s2, rho = theta[:, 2:3] ** 2, theta[:, 3:4] ** 2, np.tanh(theta[:, 4:5])
         u, v = (x[..., 0::2] - theta[:, :1]) / s1, (x[..., 1::2] - theta[:, 1:2]) / s2
@@ -45,18 +55,13 @@ class Slcp:
 TASKS = {"linear-gaussian": LinearGaussian(), "slcp": Slcp()}
 
 
-def test_set(problem, events=200, points=50, seed=99):
-    """Events with θ that each of them makes likely (drawn from the exact posterior, out of 2 · 10⁵
-    draws of the prior), and log p there."""
+def test_set(problem, events=100, points=50, seed=99):
+    """Events with θ of the exact posterior of each, and log p there."""
     task, rng = TASKS[problem], np.random.default_rng(seed)
-    truth = task.draw(events, rng)
-    x, out = task.simulate(truth, rng), {"x": [], "theta": [], "exact": []}
-    for row in x:
-        theta = task.draw(200_000, rng)
-        log_p = task.log_density(row, theta)
-        weights = np.exp(log_p - log_p.max())
-        chosen = rng.choice(len(theta), points, p=weights / weights.sum())
+    out = {"x": [], "theta": [], "exact": []}
+    for row in task.simulate(task.draw(events, rng), rng):
+        theta = task.posterior(row, points, rng)
         out["x"].append(row.tolist())
-        out["theta"].append(theta[chosen].tolist())
-        out["exact"].append(log_p[chosen].tolist())
+        out["theta"].append(theta.tolist())
+        out["exact"].append(task.log_density(row, theta).tolist())
     return out

@@ -3,12 +3,14 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
-#include <optional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "../../peak.hpp"
 #include "../worker.hpp"
+#include "neyman/classifiers/ensemble.hpp"
 #include "neyman/classifiers/mlp.hpp"
 #include "neyman/core/parallel.hpp"
 
@@ -35,6 +37,7 @@ class Contender {
     if (task == "load") return load(request);
     if (task == "train") return train(request);
     if (task == "score") return score(request);
+    if (task == "peak") return {{"multiply_adds", benchmarks::float_multiply_adds()}};
     throw std::runtime_error("unknown task " + task);
   }
 
@@ -51,26 +54,42 @@ class Contender {
   }
 
   Json train(const Json& request) {
-    Mlp::Config config;
-    config.hidden = {40, 40};
-    config.activation =
-        request.at("activation") == "relu" ? Mlp::Activation::relu : Mlp::Activation::tanh;
-    config.batch_size = request.at("batch");
-    config.epochs = request.at("epochs");
-    config.learning_rate = request.at("rate");
-    config.schedule = Mlp::Schedule::constant;
-    config.warm_up = 0.0;
-    config.weight_decay = 0.0;
-    mlp_.emplace(config);
+    set_threads(request.value("threads", std::size_t{1}));
+    classifier_ = make(request);
     Json out = peers::timed([&] {
-      mlp_->fit({x_.rows(0, rows_), std::span(labels_).first(rows_), {}, request.at("seed")});
+      classifier_->fit(
+          {x_.rows(0, rows_), std::span(labels_).first(rows_), {}, request.at("seed")});
     });
+    set_threads(1);
     out["cross_entropy"] = cross_entropy();
     return out;
   }
 
+  /// One network, or an ensemble of `members`.
+  static std::unique_ptr<Classifier> make(const Json& request) {
+    Mlp::Config config;
+    config.hidden = request.at("hidden").get<std::vector<std::size_t>>();
+    config.activation = request.at("activation") == "relu"   ? Mlp::Activation::relu
+                        : request.at("activation") == "tanh" ? Mlp::Activation::tanh
+                                                             : Mlp::Activation::silu;
+    config.batch_size = request.at("batch");
+    config.epochs = request.at("epochs");
+    config.learning_rate = request.at("rate");
+    if (request.value("schedule", "constant") == "constant") {
+      config.schedule = Mlp::Schedule::constant;
+      config.warm_up = 0.0;
+    }
+    config.weight_decay = 0.0;
+    const std::size_t members = request.value("members", std::size_t{1});
+    if (members == 1) return std::make_unique<Mlp>(config);
+    Ensemble::Config ensemble;
+    ensemble.members = members;
+    ensemble.of = {std::make_shared<Mlp>(config)};
+    return std::make_unique<Ensemble>(ensemble);
+  }
+
   double cross_entropy() const {
-    const auto logits = mlp_->logits(x_.rows(rows_, x_.rows()));
+    const auto logits = classifier_->logits(x_.rows(rows_, x_.rows()));
     double sum = 0.0;
     for (std::size_t i = 0; i < logits.size(); ++i) {
       const double wrong = labels_[rows_ + i] == 1 ? -logits[i] : logits[i];
@@ -83,14 +102,14 @@ class Contender {
     const auto chunk = request.at("chunk").get<std::size_t>();
     return peers::timed([&] {
       for (std::size_t i = 0; i < rows_; i += chunk)
-        mlp_->logits(x_.rows(i, std::min(rows_, i + chunk)));
+        classifier_->logits(x_.rows(i, std::min(rows_, i + chunk)));
     });
   }
 
   Matrix x_;
   std::vector<std::uint8_t> labels_;
   std::size_t rows_ = 0;  // the rest is held out
-  std::optional<Mlp> mlp_;
+  std::unique_ptr<Classifier> classifier_;
 };
 
 }  // namespace

@@ -26,14 +26,25 @@ class Contender:
         self.held_out_x, self.held_out_y = x[rows:], y[rows:]
         return {}
 
-    def train(self, activation, batch, rate, epochs, seed):
+    def train(self, hidden, activation, batch, rate, epochs, seed, target=None):
+        """`epochs`; with a target, until the held-out loss is there, which is not timed."""
         self.model = MLPClassifier(
-            (40, 40), activation=activation, solver="adam", alpha=0.0, batch_size=batch,
+            tuple(hidden), activation=activation, solver="adam", alpha=0.0, batch_size=batch,
             learning_rate_init=rate, max_iter=epochs, tol=0.0, n_iter_no_change=epochs + 1,
             random_state=seed)
-        _, times = timed(lambda: self.model.fit(self.x, self.y))
+        if target is None:
+            _, times = timed(lambda: self.model.fit(self.x, self.y))
+            return times | {"cross_entropy": self.cross_entropy(), "epochs": epochs}
+        total, loss, done = {"cpu": 0.0, "wall": 0.0}, np.inf, 0
+        while loss > target and done < epochs:
+            _, times = timed(lambda: self.model.partial_fit(self.x, self.y, classes=[0, 1]))
+            total = {clock: total[clock] + times[clock] for clock in total}
+            loss, done = self.cross_entropy(), done + 1
+        return total | {"cross_entropy": loss, "epochs": done}
+
+    def cross_entropy(self):
         p = self.model.predict_proba(self.held_out_x)[np.arange(len(self.held_out_y)), self.held_out_y]
-        return times | {"cross_entropy": float(-np.log(np.maximum(p, 1e-30)).mean(dtype=np.float64))}
+        return float(-np.log(np.maximum(p, 1e-30)).mean(dtype=np.float64))
 
     def score(self, chunk):
         def work():
