@@ -139,13 +139,31 @@ Curve estimate(const std::vector<double>& edges, const Bins& bins, const Cells& 
   return curve;
 }
 
-double evaluate(bool interpolate, const std::vector<double>& edges,
-                const std::vector<double>& centres, const std::vector<double>& values,
-                const std::vector<double>& slopes, double logit) {
-  if (!interpolate) return values[find_bin(edges, logit)];
-  const double inside = std::clamp(logit, edges.front(), edges.back());
-  return evaluate_monotone_cubic(centres, values, slopes, inside);
-}
+/// The curve for many logits; the parts must outlive it.
+class CurveEvaluator {
+ public:
+  CurveEvaluator(bool interpolate, const std::vector<double>& edges,
+                 const std::vector<double>& centres, const std::vector<double>& values,
+                 const std::vector<double>& slopes, std::size_t queries)
+      : interpolate_(interpolate),
+        edges_(edges),
+        centres_(centres),
+        values_(values),
+        slopes_(slopes),
+        lookup_(interpolate ? centres : edges, queries) {}
+
+  double operator()(double logit) const {
+    const double inside = std::clamp(logit, edges_.front(), edges_.back());
+    if (interpolate_) return evaluate_monotone_cubic(centres_, values_, slopes_, lookup_, inside);
+    const std::size_t after = lookup_.count_below(inside);
+    return values_[std::clamp<std::size_t>(after, 1, edges_.size() - 1) - 1];
+  }
+
+ private:
+  bool interpolate_;
+  const std::vector<double>&edges_, &centres_, &values_, &slopes_;
+  Lookup lookup_;
+};
 
 // Log-likelihood of the sides less one for each bin with events.
 double information(bool interpolate, const std::vector<double>& edges, const Cells& cells,
@@ -154,10 +172,11 @@ double information(bool interpolate, const std::vector<double>& edges, const Cel
   const Curve curve = estimate(edges, bins, cells, line);
   const auto slopes = monotone_slopes(curve.centres, curve.values);
   const double odds = std::log(cells.denominator_total / cells.numerator_total);
+  const CurveEvaluator evaluate(interpolate, edges, curve.centres, curve.values, slopes,
+                                cells.size());
   double sum = 0.0;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const double value =
-        evaluate(interpolate, edges, curve.centres, curve.values, slopes, cells.score[i]);
+    const double value = evaluate(cells.score[i]);
     sum += side_log_likelihood(cells.numerator[i], cells.denominator[i], value, odds);
   }
   for (const double share : bins.share) sum -= share > 0.0 ? 1.0 : 0.0;
@@ -236,10 +255,10 @@ void HistogramCalibrator::prepare() { slopes_ = monotone_slopes(centres_, values
 LogRatios HistogramCalibrator::log_ratios(const Logits& logits) const {
   check_evaluation(*this, "HistogramCalibrator::log_ratios", logits);
   LogRatios result(logits.size());
+  const CurveEvaluator evaluate(config_.interpolate, edges_, centres_, values_, slopes_,
+                                logits.size());
   parallel_blocks(logits.size(), default_block, [&](Block block) {
-    for (std::size_t i = block.begin; i < block.end; ++i) {
-      result[i] = evaluate(config_.interpolate, edges_, centres_, values_, slopes_, logits[i]);
-    }
+    for (std::size_t i = block.begin; i < block.end; ++i) result[i] = evaluate(logits[i]);
   });
   return result;
 }

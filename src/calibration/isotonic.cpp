@@ -123,11 +123,13 @@ std::size_t IsotonicCalibrator::find_block(double logit) const {
 LogRatios IsotonicCalibrator::log_ratios(const Logits& logits) const {
   check_evaluation(*this, "IsotonicCalibrator::log_ratios", logits);
   LogRatios result(logits.size());
+  const Lookup lookup(config_.interpolate ? centres_ : steps_, logits.size());
   parallel_blocks(logits.size(), default_block, [&](Block block) {
     for (std::size_t i = block.begin; i < block.end; ++i) {
       const double inside = std::clamp(logits[i], centres_.front(), centres_.back());
-      result[i] = config_.interpolate ? evaluate_monotone_cubic(centres_, values_, slopes_, inside)
-                                      : values_[find_block(logits[i])];
+      result[i] = config_.interpolate
+                      ? evaluate_monotone_cubic(centres_, values_, slopes_, lookup, inside)
+                      : values_[lookup.count_below(logits[i])];
     }
   });
   return result;

@@ -8,6 +8,7 @@
 
 #include "calibration/counts.hpp"
 #include "calibration/line.hpp"
+#include "calibration/lookup.hpp"
 #include "calibration/scores.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
@@ -35,15 +36,21 @@ double to_t(double logit, double centre, double scale) {
 
 double from_t(double t, double centre, double scale) { return centre + scale * std::sinh(t); }
 
-// Each event shared between its two neighbours on the grid.
-std::vector<double> bin_linearly(const SortedSide& side, double centre, double scale, double first,
-                                 double step) {
+// How far a score is from one node to the next; nodes of scores that are all alike may coincide.
+double share_between(const std::vector<double>& nodes, std::size_t left, double logit) {
+  const double width = nodes[left + 1] - nodes[left];
+  return width > 0.0 ? std::clamp((logit - nodes[left]) / width, 0.0, 1.0) : 0.0;
+}
+
+// Each event shared between its two neighbours on the grid. Between them t is as good as straight
+// in the score.
+std::vector<double> bin_linearly(const SortedSide& side, const std::vector<double>& nodes) {
   std::vector<double> counts(grid_points, 0.0);
+  std::size_t left = 0;
   for (std::size_t i = 0; i < side.size(); ++i) {
-    const double at = (to_t(side.scores[i], centre, scale) - first) / step;
-    const double inside = std::clamp(at, 0.0, static_cast<double>(grid_points - 1));
-    const auto left = std::min(static_cast<std::size_t>(inside), grid_points - 2);
-    const double right_share = inside - static_cast<double>(left);
+    const double z = side.scores[i];
+    while (left + 2 < grid_points && nodes[left + 1] <= z) ++left;
+    const double right_share = share_between(nodes, left, z);
     counts[left] += side.weight(i) * (1.0 - right_share);
     counts[left + 1] += side.weight(i) * right_share;
   }
@@ -189,19 +196,16 @@ void KdeCalibrator::fit(const CalibrationSet& data) {
   // One score only: any grid will do.
   const double length = last > first_ ? last - first_ : 1.0;
   step_ = length / static_cast<double>(grid_points - 1);
+  prepare();
 
   Grid grid;
   grid.numerator_total = scores.numerator.total;
   grid.denominator_total = scores.denominator.total;
   parallel_tasks(2, [&](std::size_t side) {
     auto& counts = side == 0 ? grid.numerator : grid.denominator;
-    counts = bin_linearly(side == 0 ? scores.numerator : scores.denominator, centre_, scale_,
-                          first_, step_);
+    counts = bin_linearly(side == 0 ? scores.numerator : scores.denominator, nodes_);
   });
-  for (std::size_t i = 0; i < grid_points; ++i) {
-    const double t = first_ + step_ * static_cast<double>(i);
-    grid.logits.push_back(std::clamp(from_t(t, centre_, scale_), low_, high_));
-  }
+  for (const double node : nodes_) grid.logits.push_back(std::clamp(node, low_, high_));
 
   double width = std::min(silverman(grid.numerator, grid.numerator_total),
                           silverman(grid.denominator, grid.denominator_total));
@@ -216,30 +220,37 @@ void KdeCalibrator::fit(const CalibrationSet& data) {
   }
 }
 
-double KdeCalibrator::interpolate(const std::vector<double>& table, double logit) const {
-  const double inside = std::clamp(logit, low_, high_);
-  const double at = std::clamp((to_t(inside, centre_, scale_) - first_) / step_, 0.0,
-                               static_cast<double>(grid_points - 1));
-  const auto left = std::min(static_cast<std::size_t>(at), grid_points - 2);
-  const double share = at - static_cast<double>(left);
-  return (1.0 - share) * table[left] + share * table[left + 1];
+void KdeCalibrator::prepare() {
+  nodes_.resize(grid_points);
+  for (std::size_t i = 0; i < grid_points; ++i)
+    nodes_[i] = from_t(first_ + step_ * static_cast<double>(i), centre_, scale_);
+}
+
+void KdeCalibrator::interpolate(const std::vector<double>& table, const Logits& logits,
+                                std::span<double> out) const {
+  const Lookup lookup(nodes_, logits.size());
+  parallel_blocks(logits.size(), default_block, [&](Block block) {
+    for (std::size_t i = block.begin; i < block.end; ++i) {
+      const double inside = std::clamp(logits[i], low_, high_);
+      const std::size_t left =
+          std::clamp<std::size_t>(lookup.count_up_to(inside), 1, grid_points - 1) - 1;
+      const double share = share_between(nodes_, left, inside);
+      out[i] = (1.0 - share) * table[left] + share * table[left + 1];
+    }
+  });
 }
 
 LogRatios KdeCalibrator::log_ratios(const Logits& logits) const {
   check_evaluation(*this, "KdeCalibrator::log_ratios", logits);
   LogRatios result(logits.size());
-  parallel_blocks(logits.size(), default_block, [&](Block block) {
-    for (std::size_t i = block.begin; i < block.end; ++i) {
-      result[i] = interpolate(values_, logits[i]);
-    }
-  });
+  interpolate(values_, logits, result.values());
   return result;
 }
 
 std::vector<double> KdeCalibrator::errors(const Logits& logits) const {
   check_evaluation(*this, "KdeCalibrator::errors", logits);
   std::vector<double> result(logits.size());
-  for (std::size_t i = 0; i < logits.size(); ++i) result[i] = interpolate(errors_, logits[i]);
+  interpolate(errors_, logits, result);
   return result;
 }
 
@@ -277,6 +288,7 @@ void KdeCalibrator::load(const Archive& archive) {
   if (!values_.empty() && (values_.size() != grid_points || errors_.size() != grid_points)) {
     throw FileError("calibrator: values and errors must have 1024 entries");
   }
+  prepare();
 }
 
 }  // namespace neyman

@@ -38,11 +38,11 @@ std::vector<double> monotone_slopes(const std::vector<double>& x, const std::vec
 }
 
 double evaluate_monotone_cubic(const std::vector<double>& x, const std::vector<double>& y,
-                               const std::vector<double>& slopes, double at) {
+                               const std::vector<double>& slopes, const Lookup& lookup, double at) {
   if (x.size() < 2) return y.front();
   if (at <= x.front()) return y.front() + slopes.front() * (at - x.front());
   if (at >= x.back()) return y.back() + slopes.back() * (at - x.back());
-  const std::size_t i = find_segment(x, at);
+  const std::size_t i = lookup.count_up_to(at) - 1;
   const double h = x[i + 1] - x[i];
   if (!(h > 0.0)) return y[i];
   const double t = (at - x[i]) / h, s = 1.0 - t;

@@ -2,14 +2,17 @@
 
 #include <vector>
 
+#include "calibration/lookup.hpp"
+
 // Interpolation through points (x, y) by cubics that neither overshoot nor, where the points do
 // not, turn (Fritsch and Butland 1984). Outside of the points it goes straight on.
 namespace neyman::calibration {
 
 std::vector<double> monotone_slopes(const std::vector<double>& x, const std::vector<double>& y);
 
+/// `lookup` is of x.
 double evaluate_monotone_cubic(const std::vector<double>& x, const std::vector<double>& y,
-                               const std::vector<double>& slopes, double at);
+                               const std::vector<double>& slopes, const Lookup& lookup, double at);
 
 /// Standard deviation of the straight line between points with independent errors; outside
 /// of the points that of the nearest.

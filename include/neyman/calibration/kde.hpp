@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "neyman/calibration/calibrator.hpp"
@@ -51,13 +52,16 @@ class KdeCalibrator : public Calibrator {
   double bandwidth() const { return width_; }
 
  private:
-  double interpolate(const std::vector<double>& table, double logit) const;
+  void prepare();
+  void interpolate(const std::vector<double>& table, const Logits& logits,
+                   std::span<double> out) const;
 
   Config config_;
   double centre_ = 0.0, scale_ = 1.0;  // of the scores
   double first_ = 0.0, step_ = 0.0;    // of the grid in t
   double width_ = 0.0;
   std::vector<double> values_, errors_;  // on the grid
+  std::vector<double> nodes_;            // logits of the grid, made by prepare()
 };
 
 }  // namespace neyman
