@@ -187,5 +187,5 @@ def compare(table, python, programs, args):
                 scoring(table, sides, name, rows, args.repeats)
             if inputs == 7:
                 exact = json.loads((folder / "meta.json").read_text())["exact_cross_entropy"]
-                to_equal_loss(table, sides, exact, 0.004 * (1 if divide == 1 else 3), rows, 40)
+                to_equal_loss(table, sides, exact, 0.002 if divide == 1 else 0.012, rows, 20)
         speed_alone(table, sides["neyman"], python, 1_000_000 // divide, args.repeats)
