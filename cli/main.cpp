@@ -12,6 +12,7 @@
 #include "completion.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/core/memory.hpp"
 #include "neyman/core/version.hpp"
 #include "terminal.hpp"
 
@@ -116,6 +117,7 @@ int run(CLI::App& app, int argc, char** argv, int& status) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  neyman::keep_freed_memory();
   CLI::App app("neyman: from a simulator to likelihood ratios, estimates, intervals and tests",
                "neyman");
   app.set_version_flag("--version", std::string("neyman ") + neyman::version());

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "../search_example.hpp"
+#include "neyman/core/memory.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/inference/ensemble.hpp"
 #include "neyman/inference/fit.hpp"
@@ -58,6 +59,7 @@ double largest(const std::vector<Reading>& readings, double from, double to) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();
   const double minutes = option(argc, argv, "minutes", 30.0);
   const double limit = option(argc, argv, "limit", 256.0);
   set_threads(static_cast<std::size_t>(option(argc, argv, "threads", 2.0)));

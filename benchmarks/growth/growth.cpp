@@ -61,9 +61,7 @@ Json train(std::size_t rows, std::size_t width) {
   Mlp::Config config;
   config.hidden = {width, width};
   config.epochs = 1;
-  Json out = measure([&] { Mlp(config).fit({data.x, data.denominator, {}, 1}); });
-  out["weights"] = (7 + 1) * width + (width + 1) * width + width + 1;
-  return out;
+  return measure([&] { Mlp(config).fit({data.x, data.denominator, {}, 1}); });
 }
 
 Json calibrate(std::size_t scores) {
@@ -149,7 +147,12 @@ Json toys(std::size_t count) {
 
 const std::map<std::string, std::function<Json(std::size_t)>> works{
     {"train-events", [](std::size_t size) { return train(size, 40); }},
-    {"train-width", [](std::size_t size) { return train(20'000, size); }},
+    {"train-width",
+     [](std::size_t width) {
+       Json out = train(20'000, width);
+       out["size"] = (7 + 1) * width + (width + 1) * width + width + 1;  // weights
+       return out;
+     }},
     {"calibrate-events", calibrate},
     {"simulate-events", draw},
     {"fit-events", fit_events},
@@ -168,6 +171,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   set_threads(1);
+  keep_freed_memory();
   const std::size_t before = peers::peak_memory();
   Json out = works.at(argv[1])(std::stoul(argv[2]));
   out["memory"] = peers::peak_memory();

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string>
 
+#include "neyman/core/memory.hpp"
+
 // A contender is a process that stays: the driver writes a request on one line, and the
 // contender answers with one line of JSON. worker.py is the same in Python.
 namespace peers {
@@ -51,8 +53,9 @@ inline std::size_t peak_memory() {
   return 0;
 }
 
-/// Answers requests until the input ends.
+/// Answers requests until the input ends, with memory as the command line has it.
 inline int serve(const std::function<Json(const Json& request)>& answer) {
+  neyman::keep_freed_memory();
   for (std::string line; std::getline(std::cin, line);) {
     try {
       std::cout << answer(Json::parse(line)).dump() << std::endl;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/vector_math.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
@@ -81,21 +82,24 @@ Matrix ExactMixtureRatio::component_ratios(MatrixView x) const {
     Matrix logs(count, block.size());
     for (std::size_t c = 0; c < count; ++c)
       mixture_->components()[c]->log_density(reference_, rows, logs.row(c));
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      double peak = -std::numeric_limits<double>::infinity();
-      for (std::size_t c = 0; c < count; ++c)
-        if (reference[c] > 0.0) peak = std::max(peak, logs(c, i));
-      // Impossible under the reference: what is possible elsewhere has the largest ratio.
+    // Relative to the largest under the reference; 0 where it is impossible there.
+    std::vector<double> peaks(block.size(), -std::numeric_limits<double>::infinity());
+    for (std::size_t c = 0; c < count; ++c)
+      if (reference[c] > 0.0)
+        for (std::size_t i = 0; i < block.size(); ++i) peaks[i] = std::max(peaks[i], logs(c, i));
+    for (double& peak : peaks)
       if (peak == -std::numeric_limits<double>::infinity()) peak = 0.0;
-      double sum = 0.0;
-      const auto densities = out.row(block.begin + i);
-      for (std::size_t c = 0; c < count; ++c) {
-        densities[c] = std::exp(std::min(logs(c, i) - peak, log_ratio_limit));
-        sum += reference[c] * densities[c];
-      }
-      for (double& value : densities)
-        value =
-            std::clamp(sum > 0.0 ? value / sum : (value > 0.0 ? highest : 1.0), lowest, highest);
+    for (std::size_t c = 0; c < count; ++c)
+      for (std::size_t i = 0; i < block.size(); ++i)
+        logs(c, i) = std::min(logs(c, i) - peaks[i], log_ratio_limit);
+    vector_math::kernels().exponentiate(logs.data(), count * block.size());
+    std::vector<double> sums(block.size(), 0.0);
+    for (std::size_t c = 0; c < count; ++c)
+      for (std::size_t i = 0; i < block.size(); ++i) sums[i] += reference[c] * logs(c, i);
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const auto row = out.row(block.begin + i);
+      for (std::size_t c = 0; c < count; ++c)
+        row[c] = std::clamp(logs(c, i) / sums[i], lowest, highest);
     }
   });
   return out;
