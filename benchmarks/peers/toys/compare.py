@@ -4,6 +4,10 @@ neyman, and by iminuit on NumPy."""
 from harness import HERE, Contender, best, in_turns, must_agree, scale
 
 EVENTS = 5000
+WHY = {"plain": "both fits of a toy take a fifth of its time; the rest is simulating it, and the densities of its "
+                "events under seven components",
+       "lean": "this peer evaluates a likelihood in 60 µs with the gradient in closed form; 50 times as fast would be "
+               "some 80 µs for a toy, about what its 35 000 exponentials alone take"}
 
 
 def compare(table, python, programs, args):
@@ -33,4 +37,5 @@ def compare(table, python, programs, args):
                               best(answers[0]), scale(best(answers[1]), count / fewer), work=count,
                               unit="toys", failed=[mine["failed"], other["failed"]],
                               statistic=[mine["statistic"], other["statistic"]])
-            table.aim(f"toys of the six-parameter model, beside iminuit on NumPy, {form}", ratio, 50)
+            table.aim(f"toys of the six-parameter model, beside iminuit on NumPy, {form}", ratio, 50,
+                      why=WHY[form])
