@@ -91,8 +91,9 @@ std::string limit_lines(const Limit& limit, const std::string& how) {
                      number(limit.expected[0]), number(limit.expected[4]));
 }
 
-Json band_json(const std::array<double, 5>& band) {
-  return {{"-2", band[0]}, {"-1", band[1]}, {"0", band[2]}, {"1", band[3]}, {"2", band[4]}};
+Json band_json(const std::array<double, 5>& limits) {
+  return {
+      {"-2", limits[0]}, {"-1", limits[1]}, {"0", limits[2]}, {"1", limits[3]}, {"2", limits[4]}};
 }
 
 Json fit_json(const MeasurementSummary& summary) {
