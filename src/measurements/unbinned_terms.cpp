@@ -1,5 +1,6 @@
 #include "measurements/unbinned_terms.hpp"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,11 +27,18 @@ Jet power_of(double x, double power) {
           power == 0.0 || power == 1.0 ? 0.0 : power * (power - 1.0) * std::pow(x, power - 2.0)};
 }
 
-double slope_of(const ShiftInterpolation& at, double low, double high) {
-  return at.up.first * high - at.down.first * low;
+// Loops over events are Eigen's: vectors, in sums and in exponentials too.
+using Values = Eigen::Map<const Eigen::ArrayXd>;
+using Target = Eigen::Map<Eigen::ArrayXd>;
+
+Values values_of(const Matrix& matrix, std::size_t row, std::size_t begin, std::size_t count) {
+  return {matrix.row(row).data() + begin, static_cast<Eigen::Index>(count)};
 }
-double curve_of(const ShiftInterpolation& at, double low, double high) {
-  return at.up.second * high - at.down.second * low;
+Values values_of(const std::vector<double>& from, std::size_t begin, std::size_t count) {
+  return {from.data() + begin, static_cast<Eigen::Index>(count)};
+}
+Target target_in(std::vector<double>& in, std::size_t begin, std::size_t count) {
+  return {in.data() + begin, static_cast<Eigen::Index>(count)};
 }
 
 }  // namespace
@@ -66,6 +74,8 @@ UnbinnedTerms::UnbinnedTerms(const CompiledUnbinned& channel, std::size_t parame
     local = std::max(local, n);
   }
   lambda_.resize(block_size);
+  curves_.resize(block_size);
+  pulls_.resize(block_size);
   parts_.resize(components_.size() * block_size);
   jacobian_.resize(channel.shared.size() * block_size);
   slopes_.resize(std::max<std::size_t>(shapes, 1) * block_size);
@@ -132,28 +142,14 @@ void UnbinnedTerms::normalise(const CompiledComponent& component, Component& out
   double sum = 0.0;
   std::fill(out.sum_first.begin(), out.sum_first.end(), 0.0);
   std::fill(out.sum_second.begin(), out.sum_second.end(), 0.0);
-  std::vector<double>& slope = slopes_;  // of one event: the blocks come later
-  for (std::size_t j = 0; j < component.simulated_weights.size(); ++j) {
-    const double weight = component.simulated_weights[j];
-    if (weight == 0.0) continue;
-    double exponent = 0.0;
-    for (std::size_t s = 0; s < k; ++s) {
-      const std::size_t row = component.shapes[s].row;
-      exponent += out.shifts[s].up.value * simulated.log_high(row, j) -
-                  out.shifts[s].down.value * simulated.log_low(row, j);
-    }
-    const double value = weight * std::exp(exponent);
-    sum += value;
+  for (std::size_t begin = 0; begin < simulated.size(); begin += block_size) {
+    const std::size_t count = std::min(block_size, simulated.size() - begin);
+    auto part = target_in(parts_, 0, count);
+    set_exponents(component, out, simulated, begin, count, part.data());
+    part = values_of(component.simulated_weights, begin, count) * part.exp();
+    sum += part.sum();
     if (order == Order::value) continue;
-    for (std::size_t s = 0; s < k; ++s) {
-      const std::size_t row = component.shapes[s].row;
-      const double low = simulated.log_low(row, j), high = simulated.log_high(row, j);
-      slope[s] = slope_of(out.shifts[s], low, high);
-      out.sum_first[s] += value * slope[s];
-      if (order == Order::gradient) continue;
-      out.sum_second[s * k + s] += value * curve_of(out.shifts[s], low, high);
-      for (std::size_t t = 0; t <= s; ++t) out.sum_second[s * k + t] += value * slope[s] * slope[t];
-    }
+    add_shape_sums(component, out, simulated, begin, count, 0, part.data(), order);
   }
   out.scale.value /= sum;
   if (order == Order::value) return;
@@ -206,100 +202,92 @@ void UnbinnedTerms::densities(std::span<const double> point, const UnbinnedEvent
   }
 }
 
+void UnbinnedTerms::set_exponents(const CompiledComponent& component, const Component& at,
+                                  const UnbinnedEvents& events, std::size_t begin,
+                                  std::size_t count, double* out) const {
+  Target exponent(out, static_cast<Eigen::Index>(count));
+  exponent.setZero();
+  for (std::size_t s = 0; s < component.shapes.size(); ++s) {
+    const std::size_t row = component.shapes[s].row;
+    exponent += at.shifts[s].up.value * values_of(events.log_high, row, begin, count) -
+                at.shifts[s].down.value * values_of(events.log_low, row, begin, count);
+  }
+}
+
+void UnbinnedTerms::add_shape_sums(const CompiledComponent& component, Component& at,
+                                   const UnbinnedEvents& events, std::size_t begin,
+                                   std::size_t count, std::size_t first_slope,
+                                   const double* weights, Order order) {
+  const Values weight(weights, static_cast<Eigen::Index>(count));
+  const std::size_t k = component.shapes.size();
+  for (std::size_t s = 0; s < k; ++s) {
+    const std::size_t row = component.shapes[s].row;
+    const auto low = values_of(events.log_low, row, begin, count);
+    const auto high = values_of(events.log_high, row, begin, count);
+    auto slope = target_in(slopes_, (first_slope + s) * block_size, count);
+    slope = at.shifts[s].up.first * high - at.shifts[s].down.first * low;
+    at.sum_first[s] += (weight * slope).sum();
+    if (order != Order::hessian) continue;
+    at.sum_second[s * k + s] +=
+        (weight * (at.shifts[s].up.second * high - at.shifts[s].down.second * low)).sum();
+    for (std::size_t t = 0; t <= s; ++t)
+      at.sum_second[s * k + t] +=
+          (weight * slope * target_in(slopes_, (first_slope + t) * block_size, count)).sum();
+  }
+}
+
 void UnbinnedTerms::fill_block(const UnbinnedEvents& events, std::size_t begin, std::size_t count) {
-  std::fill_n(lambda_.begin(), count, 0.0);
+  auto lambda = target_in(lambda_, 0, count);
+  lambda.setZero();
   for (std::size_t c = 0; c < components_.size(); ++c) {
     const auto& component = channel_.components[c];
     const auto& at = components_[c];
-    double* part = parts_.data() + c * block_size;
-    const double* ratio = events.ratios.row(c).data() + begin;
+    auto part = target_in(parts_, c * block_size, count);
+    const auto ratio = values_of(events.ratios, c, begin, count);
     if (component.shapes.empty()) {
-      for (std::size_t i = 0; i < count; ++i) part[i] = at.scale.value * ratio[i];
+      part = at.scale.value * ratio;
     } else {
-      std::fill_n(part, count, 0.0);
-      for (std::size_t s = 0; s < component.shapes.size(); ++s) {
-        const double* low = events.log_low.row(component.shapes[s].row).data() + begin;
-        const double* high = events.log_high.row(component.shapes[s].row).data() + begin;
-        const double up = at.shifts[s].up.value, down = at.shifts[s].down.value;
-        for (std::size_t i = 0; i < count; ++i) part[i] += up * high[i] - down * low[i];
-      }
-      for (std::size_t i = 0; i < count; ++i)
-        part[i] = at.scale.value * ratio[i] * std::exp(part[i]);
+      set_exponents(component, at, events, begin, count, part.data());
+      part = at.scale.value * ratio * part.exp();
     }
-    for (std::size_t i = 0; i < count; ++i) lambda_[i] += part[i];
+    lambda += part;
   }
 }
 
 void UnbinnedTerms::add_block(const UnbinnedEvents& events, std::size_t begin, std::size_t count,
                               Order order, std::span<double> gradient, std::span<double> hessian) {
-  const auto weight = [&](std::size_t i) {
-    return events.weights.empty() ? 1.0 : events.weights[begin + i];
-  };
+  // From here λ is the weight of the event over it.
+  auto inverse = target_in(lambda_, 0, count);
+  auto curve = target_in(curves_, 0, count);
+  curve = inverse.inverse();
+  inverse = curve;
+  if (!events.weights.empty()) inverse *= values_of(events.weights, begin, count);
+  curve *= inverse;
   std::fill(jacobian_.begin(), jacobian_.end(), 0.0);
-  std::size_t first_shape = 0;
-  for (std::size_t c = 0; c < components_.size(); ++c) {
-    const auto& component = channel_.components[c];
-    const auto& at = components_[c];
-    const double* part = parts_.data() + c * block_size;
-    for (std::size_t p = 0; p < component.local.size(); ++p) {
-      double* row = jacobian_.data() + component.slots[p] * block_size;
-      const double rate = at.scale.first[p];
-      for (std::size_t i = 0; i < count; ++i) row[i] += part[i] * rate;
-    }
-    for (std::size_t s = 0; s < component.shapes.size(); ++s) {
-      const auto& shape = component.shapes[s];
-      double* slope = slopes_.data() + (first_shape + s) * block_size;
-      double* row = jacobian_.data() + component.slots[shape.place] * block_size;
-      const double* low = events.log_low.row(shape.row).data() + begin;
-      const double* high = events.log_high.row(shape.row).data() + begin;
-      for (std::size_t i = 0; i < count; ++i) {
-        slope[i] = slope_of(at.shifts[s], low[i], high[i]);
-        row[i] += part[i] * slope[i];
-      }
-    }
-    first_shape += component.shapes.size();
-  }
-  const auto& shared = channel_.shared;
-  // From here λ is the weight over it.
-  for (std::size_t i = 0; i < count; ++i) lambda_[i] = weight(i) / lambda_[i];
-  for (std::size_t a = 0; a < shared.size(); ++a) {
-    const double* row = jacobian_.data() + a * block_size;
-    double sum = 0.0;
-    for (std::size_t i = 0; i < count; ++i) sum += lambda_[i] * row[i];
-    gradient[shared[a]] -= sum;
-  }
-  if (order != Order::hessian) return;
-  for (std::size_t a = 0; a < shared.size(); ++a)
-    for (std::size_t b = 0; b <= a; ++b) {
-      const double* row = jacobian_.data() + a * block_size;
-      const double* other = jacobian_.data() + b * block_size;
-      double sum = 0.0;
-      for (std::size_t i = 0; i < count; ++i) {
-        const double w = weight(i);
-        if (w != 0.0) sum += lambda_[i] * lambda_[i] / w * row[i] * other[i];
-      }
-      hessian[std::max(shared[a], shared[b]) * parameters_ + std::min(shared[a], shared[b])] += sum;
-    }
-  first_shape = 0;
+  std::size_t first_slope = 0;
   for (std::size_t c = 0; c < components_.size(); ++c) {
     const auto& component = channel_.components[c];
     auto& at = components_[c];
-    const double* part = parts_.data() + c * block_size;
-    const std::size_t k = component.shapes.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      const double q = -lambda_[i] * part[i];
-      at.sum += q;
-      for (std::size_t s = 0; s < k; ++s) {
-        const std::size_t row = component.shapes[s].row;
-        const double slope = slopes_[(first_shape + s) * block_size + i];
-        at.sum_first[s] += q * slope;
-        at.sum_second[s * k + s] += q * curve_of(at.shifts[s], events.log_low(row, begin + i),
-                                                 events.log_high(row, begin + i));
-        for (std::size_t t = 0; t <= s; ++t)
-          at.sum_second[s * k + t] += q * slope * slopes_[(first_shape + t) * block_size + i];
-      }
-    }
-    first_shape += k;
+    const auto part = target_in(parts_, c * block_size, count);
+    auto pull = target_in(pulls_, 0, count);
+    pull = -inverse * part;
+    at.sum += pull.sum();
+    add_shape_sums(component, at, events, begin, count, first_slope, pull.data(), order);
+    for (std::size_t p = 0; p < component.local.size(); ++p)
+      target_in(jacobian_, component.slots[p] * block_size, count) += part * at.scale.first[p];
+    for (std::size_t s = 0; s < component.shapes.size(); ++s)
+      target_in(jacobian_, component.slots[component.shapes[s].place] * block_size, count) +=
+          part * target_in(slopes_, (first_slope + s) * block_size, count);
+    first_slope += component.shapes.size();
+  }
+  const auto& shared = channel_.shared;
+  for (std::size_t a = 0; a < shared.size(); ++a) {
+    const auto row = target_in(jacobian_, a * block_size, count);
+    gradient[shared[a]] -= (inverse * row).sum();
+    if (order != Order::hessian) continue;
+    for (std::size_t b = 0; b <= a; ++b)
+      hessian[std::max(shared[a], shared[b]) * parameters_ + std::min(shared[a], shared[b])] +=
+          (curve * row * target_in(jacobian_, b * block_size, count)).sum();
   }
 }
 
@@ -339,11 +327,15 @@ double UnbinnedTerms::add(std::span<const double> point, const UnbinnedEvents& e
   for (std::size_t begin = 0; begin < events.size(); begin += block_size) {
     const std::size_t count = std::min(block_size, events.size() - begin);
     fill_block(events, begin, count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double weight = events.weights.empty() ? 1.0 : events.weights[begin + i];
-      if (!(lambda_[i] > 0.0)) return unbinned_infinity;
-      sum += weight * std::log(lambda_[i]);
-      total += weight;
+    const auto lambda = target_in(lambda_, 0, count);
+    if (!(lambda > 0.0).all()) return unbinned_infinity;
+    if (events.weights.empty()) {
+      sum += lambda.log().sum();
+      total += static_cast<double>(count);
+    } else {
+      const auto weight = values_of(events.weights, begin, count);
+      sum += (weight * lambda.log()).sum();
+      total += weight.sum();
     }
     if (order != Order::value) add_block(events, begin, count, order, gradient, hessian);
   }

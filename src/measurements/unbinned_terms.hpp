@@ -82,6 +82,14 @@ class UnbinnedTerms {
   void prepare(std::span<const double> point, EvaluationOrder order);
   void set_yield(const CompiledComponent& component, Component& out, std::span<const double> point);
   void normalise(const CompiledComponent& component, Component& out, EvaluationOrder order);
+  /// Σ_s δ_s of a block of events.
+  void set_exponents(const CompiledComponent& component, const Component& at,
+                     const UnbinnedEvents& events, std::size_t begin, std::size_t count,
+                     double* out) const;
+  /// Adds Σ w e and Σ w e² of a block to the component's sums, and keeps the slopes e.
+  void add_shape_sums(const CompiledComponent& component, Component& at,
+                      const UnbinnedEvents& events, std::size_t begin, std::size_t count,
+                      std::size_t first_slope, const double* weights, EvaluationOrder order);
   /// The densities of a block of events, and what each component has in them.
   void fill_block(const UnbinnedEvents& events, std::size_t begin, std::size_t count);
   void add_block(const UnbinnedEvents& events, std::size_t begin, std::size_t count,
@@ -91,8 +99,8 @@ class UnbinnedTerms {
   const CompiledUnbinned& channel_;
   std::size_t parameters_;
   std::vector<Component> components_;
-  std::vector<double> lambda_, parts_, slopes_, jacobian_;  // of a block
-  std::vector<double> factor_first_, factor_second_;        // of one factor, local
+  std::vector<double> lambda_, curves_, pulls_, parts_, slopes_, jacobian_;  // of a block
+  std::vector<double> factor_first_, factor_second_;                         // of one factor, local
 };
 
 }  // namespace neyman::detail
