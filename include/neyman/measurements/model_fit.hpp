@@ -42,9 +42,8 @@ Matrix correlations(const Fit& fit);
 /// The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level, the others
 /// profiled: the asymmetric errors of MINOS. `ok` is false where a profile fit failed or found a
 /// better maximum.
-/// @throw ArgumentError where the level or the parameter is out of range, or the fit failed or
-/// holds
-///   the parameter.
+/// @throw ArgumentError where the level or the parameter is out of range, or the fit failed
+///   or holds the parameter.
 Interval profile_interval(const StatisticalModel& model, const MeasurementData& data,
                           const Fit& best, std::size_t parameter,
                           double level = 0.6826894921370859);

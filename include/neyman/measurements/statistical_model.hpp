@@ -51,9 +51,8 @@ class StatisticalModel {
   ///   - lists have not one value a bin, or a number is not finite or negative where it may not be;
   ///   - a variation (low or high) has no events where the sample has some, or a factor is not
   ///     positive;
-  ///   - the total yield of a bin is negative at the start values, or with one constrained
-  ///   parameter
-  ///     moved by one standard deviation;
+  ///   - the total yield of a bin is negative at the start values, or with one
+  ///     constrained parameter moved by one standard deviation;
   ///   - names are shared by modifiers that do not go together, or a luminosity has no uncertainty;
   ///   - settings (a constraint, a range, …) are for a parameter that no modifier has, or have the
   ///     wrong number of values;

@@ -33,8 +33,7 @@ struct TestStatisticValue {
 
 /// The statistic of a value of the parameter of interest.
 /// @throw ArgumentError where the value is outside of the parameter's range, is not 0 for q0, or
-/// the
-///   range does not go below 0 for t and q, which without negative values are t̃ and q̃.
+///   the range does not go below 0 for t and q, which without negative values are t̃ and q̃.
 TestStatisticValue test_statistic(const StatisticalModel& model, const MeasurementData& data,
                                   TestStatistic statistic, double tested);
 

@@ -14,18 +14,18 @@ namespace neyman {
 /// How a parameter changes the expected yields of a sample. Modifiers of the same name share their
 /// parameter, over samples, channels and kinds.
 ///
-/// | kind | parameters | effect on the yield ν_b of the sample | constraint |
-/// | --- | --- | --- | --- |
-/// | norm_factor | μ | × μ | none |
-/// | lumi | λ | × λ | N(a, σ²), both from the measurement |
-/// | norm_sys | α | × f(α): high^α for α ≥ 1, low^(−α) for α ≤ −1, between them a polynomial with
-///   the same first and second derivatives at both ends | N(0, 1) |
-/// | histo_sys | α | + δ_b(α): α (high_b − ν_b) for α ≥ 1, α (ν_b − low_b) for α ≤ −1, between them
-///   a polynomial with the same first and second derivatives at both ends | N(0, 1) |
-/// | shape_factor | γ_b, one a bin | × γ_b | none |
-/// | shape_sys | γ_b | × γ_b | n_b ~ Poisson(γ_b τ_b), τ_b = (ν_b / uncertainty_b)² |
-/// | stat_error | γ_b, shared by the samples of the channel | × γ_b | N(1, σ_b²), σ_b² = Σ
-///   uncertainty² / (Σ ν)² over the samples with this modifier (Barlow and Beeston's light form) |
+/// - norm_factor: × μ, free.
+/// - lumi: × λ, constrained by N(a, σ²), both from the measurement.
+/// - norm_sys: × f(α), constrained by N(0, 1): high^α for α ≥ 1, low^(−α) for α ≤ −1, between
+///   them a polynomial with the same first and second derivatives at both ends.
+/// - histo_sys: + δ_b(α), constrained by N(0, 1): α (high_b − ν_b) for α ≥ 1, α (ν_b − low_b)
+///   for α ≤ −1, between them a polynomial with the same derivatives as before.
+/// - shape_factor: × γ_b, one a bin, free.
+/// - shape_sys: × γ_b, one a bin, constrained by n_b ~ Poisson(γ_b τ_b), where τ_b =
+///   (ν_b / uncertainty_b)².
+/// - stat_error: × γ_b, shared by the samples of the channel, constrained by N(1, σ_b²), where
+///   σ_b² = Σ uncertainty² / (Σ ν)² over the samples with this modifier (Barlow and Beeston's
+///   light form).
 ///
 /// Where a bin of shape_sys or stat_error has no yield or no uncertainty it has no parameter.
 struct Modifier {
@@ -100,11 +100,10 @@ struct Workspace {
 };
 
 /// Reads a workspace of pyhf (JSON, schema 1.0.0).
-/// @throw FileError "path: channels[0].samples[1].data is …, but must be …" where the file cannot
-/// be
-///   read, is not JSON, or does not hold what it should: an unknown key or kind of modifier, a
-///   channel without observations, a number that is not finite. Whether the numbers fit together is
-///   checked where the model is made.
+/// @throw FileError "path: channels[0].samples[1].data is …, but must be …" where the file
+///   cannot be read, is not JSON, or does not hold what it should: an unknown key or kind of
+///   modifier, a channel without observations, a number that is not finite. Whether the numbers fit
+///   together is checked where the model is made.
 Workspace read_workspace(const std::string& path);
 /// The same from text; `source` is named in errors.
 Workspace parse_workspace(std::string_view json, const std::string& source = "workspace");
