@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/instruction_set.hpp"
 #include "inference/mixture_kernels.hpp"
@@ -52,14 +53,24 @@ MixtureLikelihood::MixtureLikelihood(ParameterSpace parameters, MixtureWeights w
                     "one an event");
     check_finite("MixtureLikelihood", "event_weights", event_weights_);
   }
-  for (std::size_t i = 0; i < ratios.rows(); ++i)
-    for (std::size_t c = 0; c < ratios.cols(); ++c) {
-      const double value = ratios(i, c);
-      if (!std::isnormal(value) || value < 0.0)
+  const double least = std::numeric_limits<double>::min();  // below are no normal numbers
+  const double most = std::numeric_limits<double>::max();
+  bool usable = true;
+  constexpr std::size_t together = 64;  // rows that stay in the cache while columns are made
+  for (std::size_t begin = 0; begin < ratios.rows(); begin += together) {
+    const std::size_t end = std::min(ratios.rows(), begin + together);
+    for (std::size_t c = 0; c < ratios.cols(); ++c)
+      for (std::size_t i = begin; i < end; ++i) {
+        const double value = ratios(i, c);
+        usable &= value >= least && value <= most;
+        ratios_(c, i) = value;
+      }
+  }
+  for (std::size_t i = 0; !usable && i < ratios.rows(); ++i)
+    for (const double value : ratios.row(i))
+      if (!(value >= least && value <= most))
         fail_argument("MixtureLikelihood", "ratios[" + std::to_string(i) + "]",
                       std::to_string(value), "positive and finite");
-      ratios_(c, i) = value;
-    }
   total_weight_ = static_cast<double>(ratios.rows());
   if (!event_weights_.empty()) {
     total_weight_ = 0.0;

@@ -96,11 +96,12 @@ Matrix ExactMixtureRatio::component_ratios(MatrixView x) const {
     std::vector<double> sums(block.size(), 0.0);
     for (std::size_t c = 0; c < count; ++c)
       for (std::size_t i = 0; i < block.size(); ++i) sums[i] += reference[c] * logs(c, i);
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      const auto row = out.row(block.begin + i);
-      for (std::size_t c = 0; c < count; ++c)
-        row[c] = std::clamp(logs(c, i) / sums[i], lowest, highest);
-    }
+    for (double& sum : sums) sum = 1.0 / sum;
+    for (std::size_t c = 0; c < count; ++c)
+      for (std::size_t i = 0; i < block.size(); ++i)
+        logs(c, i) = std::min(std::max(logs(c, i) * sums[i], lowest), highest);
+    for (std::size_t i = 0; i < block.size(); ++i)
+      for (std::size_t c = 0; c < count; ++c) out(block.begin + i, c) = logs(c, i);
   });
   return out;
 }
