@@ -87,26 +87,42 @@ inline double double_multiply_adds() {
 #endif
 }
 
+/// The sum of an array in the widest vectors that the machine has.
+#if defined(__x86_64__)
+__attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+[[maybe_unused]] static double
+sum_of(const double* values, std::size_t count) {
+  typedef double Vector __attribute__((vector_size(64)));
+  constexpr std::size_t chains = 8, lanes = 8;
+  Vector sums[chains] = {};
+  const auto* vectors = reinterpret_cast<const Vector*>(values);
+  for (std::size_t i = 0; i + chains <= count / lanes; i += chains)
+    for (std::size_t c = 0; c < chains; ++c) sums[c] += vectors[i + c];
+  double out = 0.0;
+  for (std::size_t c = 0; c < chains; ++c) out += sums[c][0];
+  return out;
+}
+
 /// Bytes a second that one core reads from an array of this size again and again: of the cache
 /// that holds it, or of the memory.
 inline double read_bandwidth(std::size_t bytes) {
-  typedef double Vector __attribute__((vector_size(16)));
-  constexpr std::size_t chains = 8;
-  std::vector<Vector> values(std::max<std::size_t>(bytes / sizeof(Vector), chains),
-                             Vector{1.0, 2.0});
-  const std::size_t passes = std::max<std::size_t>(1, (std::size_t{1} << 28) / bytes);
+  struct alignas(64) Line {
+    double values[8];
+  };
+  const std::vector<Line> lines(std::max<std::size_t>(bytes / sizeof(Line), 8), Line{});
+  const std::size_t size = lines.size() * sizeof(Line);
+  const std::size_t passes = std::max<std::size_t>(1, (std::size_t{1} << 28) / size);
   double shortest = 1e9;
   for (int repeat = 0; repeat < 3; ++repeat) {
     const double start = cpu_seconds();
     for (std::size_t pass = 0; pass < passes; ++pass) {
-      Vector sums[chains] = {};
-      for (std::size_t i = 0; i + chains <= values.size(); i += chains)
-        for (std::size_t c = 0; c < chains; ++c) sums[c] += values[i + c];
-      for (Vector& sum : sums) keep(sum);
+      double sum = sum_of(lines.front().values, size / sizeof(double));
+      keep(sum);
     }
     shortest = std::min(shortest, cpu_seconds() - start);
   }
-  return double(values.size() * sizeof(Vector) * passes) / shortest;
+  return double(size * passes) / shortest;
 }
 
 }  // namespace neyman::benchmarks
