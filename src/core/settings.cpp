@@ -58,16 +58,15 @@ std::string join_path(const std::string& path, std::string_view key) {
 }  // namespace
 
 std::string describe(const SettingValue& value) {
-  return std::visit(Overloaded{[](bool v) -> std::string { return v ? "true" : "false"; },
-                               [](std::int64_t v) { return fmt::format("{}", v); },
-                               [](double v) { return fmt::format("{}", v); },
-                               [](const std::string& v) { return fmt::format("\"{}\"", v); },
-                               [](const SettingValue::Array&) -> std::string { return "a list"; },
-                               [](const SettingValue::Table&) -> std::string { return "a table"; },
-                               [](const SettingValue::Object&) -> std::string {
-                                 return "an object";
-                               }},
-                    value.data);
+  return std::visit(
+      Overloaded{[](bool v) -> std::string { return v ? "true" : "false"; },
+                 [](std::int64_t v) { return fmt::format("{}", v); },
+                 [](double v) { return fmt::format("{}", v); },
+                 [](const std::string& v) { return fmt::format("\"{}\"", v); },
+                 [](const SettingValue::Array&) -> std::string { return "a list"; },
+                 [](const SettingValue::Table&) -> std::string { return "a table"; },
+                 [](const SettingValue::Object&) -> std::string { return "an object"; }},
+      value.data);
 }
 
 /// What all tables of one tree share.

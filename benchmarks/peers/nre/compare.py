@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from harness import HERE, Contender
 
 PROBLEMS = ("linear-gaussian", "slcp")
-METHODS = ("classifier",)  # separable ratios are for few parameters and polynomials in θ
+METHODS = ("separable", "classifier")
 PEERS = ("NRE-A", "NRE")
 
 
