@@ -921,22 +921,7 @@ void softmax(const DenseOut& h, std::size_t rows, std::size_t columns, float* lo
 
 }  // namespace
 
-#define NEYMAN_TEXT_(x) #x
-#define NEYMAN_TEXT(x) NEYMAN_TEXT_(x)
-#define NEYMAN_JOIN_(a, b) a##b
-#define NEYMAN_JOIN(a, b) NEYMAN_JOIN_(a, b)
-
-extern const Kernels NEYMAN_JOIN(kernels_, NEYMAN_KERNELS_ISA) = {NEYMAN_TEXT(NEYMAN_KERNELS_ISA),
-                                                                  accumulate,
-                                                                  adam,
-                                                                  transpose,
-                                                                  score,
-                                                                  input_gradient,
-                                                                  all_tanh,
-                                                                  all_exp,
-                                                                  multiply,
-                                                                  add_outer,
-                                                                  apply_silu,
-                                                                  softmax};
+NEYMAN_DEFINE_KERNELS(accumulate, adam, transpose, score, input_gradient, all_tanh, all_exp,
+                      multiply, add_outer, apply_silu, softmax);
 
 }  // namespace neyman::mlp

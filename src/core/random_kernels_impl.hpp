@@ -232,12 +232,6 @@ void exponential(double* values, std::size_t count) {
 
 }  // namespace
 
-#define NEYMAN_TEXT_(x) #x
-#define NEYMAN_TEXT(x) NEYMAN_TEXT_(x)
-#define NEYMAN_JOIN_(a, b) a##b
-#define NEYMAN_JOIN(a, b) NEYMAN_JOIN_(a, b)
-
-extern const Kernels NEYMAN_JOIN(kernels_, NEYMAN_KERNELS_ISA) = {
-    NEYMAN_TEXT(NEYMAN_KERNELS_ISA), bits, uniform, normal, exponential};
+NEYMAN_DEFINE_KERNELS(bits, uniform, normal, exponential);
 
 }  // namespace neyman::philox

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "core/kernel_sets.hpp"
+
 // Functions of many numbers at once, compiled once for each instruction set. Plain structs and
 // pointers only: this header is included where the compiler may use instructions that the machine
 // does not have, so it must not bring in inline functions of the library.
@@ -15,13 +17,7 @@ struct Kernels {
   void (*exponentiate)(double* values, std::size_t count);
 };
 
-#if defined(__x86_64__)
-extern const Kernels kernels_v2, kernels_v3, kernels_v4;
-inline constexpr const Kernels* all_kernels[] = {&kernels_v2, &kernels_v3, &kernels_v4};
-#else
-extern const Kernels kernels_generic;
-inline constexpr const Kernels* all_kernels[] = {&kernels_generic};
-#endif
+NEYMAN_DECLARE_KERNELS;
 
 /// Those of this machine; see core/instruction_set.hpp.
 const Kernels& kernels();

@@ -60,12 +60,6 @@ void exponentiate(double* values, std::size_t count) {
 
 }  // namespace
 
-#define NEYMAN_TEXT_(x) #x
-#define NEYMAN_TEXT(x) NEYMAN_TEXT_(x)
-#define NEYMAN_JOIN_(a, b) a##b
-#define NEYMAN_JOIN(a, b) NEYMAN_JOIN_(a, b)
-
-extern const Kernels NEYMAN_JOIN(kernels_, NEYMAN_KERNELS_ISA) = {NEYMAN_TEXT(NEYMAN_KERNELS_ISA),
-                                                                  exponentiate};
+NEYMAN_DEFINE_KERNELS(exponentiate);
 
 }  // namespace neyman::vector_math

@@ -139,12 +139,6 @@ void add(const Events& events, const double* weights, double* room, Sums& sums) 
 
 }  // namespace
 
-#define NEYMAN_JOIN2(a, b) a##b
-#define NEYMAN_JOIN(a, b) NEYMAN_JOIN2(a, b)
-#define NEYMAN_TEXT2(a) #a
-#define NEYMAN_TEXT(a) NEYMAN_TEXT2(a)
-
-extern const Kernels NEYMAN_JOIN(kernels_, NEYMAN_KERNELS_ISA);
-const Kernels NEYMAN_JOIN(kernels_, NEYMAN_KERNELS_ISA) = {NEYMAN_TEXT(NEYMAN_KERNELS_ISA), add};
+NEYMAN_DEFINE_KERNELS(add);
 
 }  // namespace neyman::mixture

@@ -63,6 +63,24 @@ TEST(ExactMixtureRatio, AgreesWithTheExactRatio) {
   for (std::size_t i = 0; i < x.rows(); ++i) EXPECT_NEAR(a[i], b[i], 1e-12);
 }
 
+// At the reference all events are below 1: one at 2.5 has no density there, and bounded ratios.
+TEST(ExactMixtureRatio, EventsThatAreImpossibleUnderTheReference) {
+  const auto space = testing::gamma_space();
+  const auto mixture =
+      std::make_shared<Mixture>(std::vector<DistributionPtr>{std::make_shared<Uniform>(0.0, 1.0),
+                                                             std::make_shared<Uniform>(2.0, 3.0)},
+                                std::vector<Expression>{{"1 - gamma", space}, {"gamma", space}});
+  const ExactMixtureRatio ratio(mixture, {0.0});
+  const auto found = ratio.component_ratios(grid(0.5, 2.5, 2));
+  EXPECT_DOUBLE_EQ(found(0, 0), 1.0);
+  EXPECT_DOUBLE_EQ(found(0, 1), std::exp(-log_ratio_limit));
+  EXPECT_DOUBLE_EQ(found(1, 1), std::exp(log_ratio_limit));
+  for (const double value : found.values()) {
+    EXPECT_GT(value, 0.0);
+    EXPECT_LE(value, std::exp(log_ratio_limit));
+  }
+}
+
 TEST(MixtureWeights, MayLeaveTheLastImplied) {
   const auto space = testing::gamma_space();
   const MixtureWeights weights({Expression("1 - gamma", space), Expression("gamma/4", space)}, 3);
