@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any, Callable, NamedTuple, Union
 
@@ -86,8 +87,8 @@ class _Notebook:
     """One output of a notebook that is drawn again and again."""
 
     def __init__(self) -> None:
-        from IPython.display import display  # type: ignore[import]
-
+        # By name: some versions of IPython have types, others none.
+        display: Any = importlib.import_module("IPython.display").display
         self._handle = display({"text/plain": ""}, raw=True, display_id=True)
 
     def show(self, text: str) -> None:
