@@ -1,8 +1,9 @@
 # Short names for the usual work. `make` alone lists them.
 #
 # PRESET=debug make test       the same with address and undefined-behaviour sanitizers
+# TESTS=core make test         the tests with such names
 .DEFAULT_GOAL := help
-.PHONY: help setup configure demo test fuzz bench bench-programs growth peers lint format reference docs clean
+.PHONY: help setup configure demo test fuzz bench benchmarks growth peers lint format reference docs clean
 
 PRESET ?= release
 BUILD = build/$(PRESET)
@@ -32,35 +33,35 @@ demo: configure  ## Build the command line and run the first example
 
 test: configure  ## Build everything and run every test
 	@$(CMAKE) --build $(BUILD)
-	@$(CTEST) --preset $(PRESET)
+	@$(CTEST) --preset $(PRESET) $(if $(TESTS),-R '$(TESTS)')
 
 fuzz:  ## Ten thousand random calls of the Python package under the address sanitizer
 	@$(MAKE) --no-print-directory PRESET=debug configure
 	@$(CMAKE) --build build/debug --target neyman_python
 	@$(CTEST) --preset debug -R python.fuzz
 
-bench-programs:
-	@tools/setup build test bench
-	@$(CMAKE) --preset bench -DCMAKE_MAKE_PROGRAM=$(NINJA) --log-level=WARNING >/dev/null
-	@$(CMAKE) --build build/bench
+benchmarks: configure
+	@$(CMAKE) --build $(BUILD) --target benchmarks neyman_cli neyman_python
 
-bench: bench-programs  ## Build and run the benchmarks of the kernels, with their share of the machine's peak
-	@for program in build/bench/benchmarks/*/bench_*; do \
-	  if [ -x $$program ]; then echo "== $$program"; $$program || exit 1; fi; done
+# QUICK=1 for the three below: sizes that show that it works, and nothing about speed.
+bench: benchmarks  ## Build and run the benchmarks of the kernels, with their share of the machine's peak
+	@for program in $(BUILD)/benchmarks/kernels/bench_*; do echo "== $$program"; \
+	  $$program $(if $(QUICK),--benchmark_min_time=0.001) || exit 1; done
 	@for script in benchmarks/python/*.py; do echo "== $$script"; \
-	  PYTHONPATH=build/bench/python $(PYTHON) $$script build/bench/cli/neyman || exit 1; done
+	  PYTHONPATH=$(BUILD)/python $(PYTHON) $$script $(BUILD)/cli/neyman $(if $(QUICK),1) || exit 1; done
 
-growth: bench-programs  ## How time and memory grow with the size of the work
-	@benchmarks/growth/run build/bench
+growth: benchmarks  ## How time and memory grow with the size of the work
+	@benchmarks/growth/run $(BUILD) $(if $(QUICK),--quick)
 
-peers:  ## Compare with what users run today, side by side; QUICK=1 for small sizes
-	@tools/setup build bench
-	@benchmarks/peers/run $(if $(QUICK),--quick)
+peers: benchmarks  ## Compare with what users run today, side by side; ONLY="toys nre" for some of it
+	@tools/setup peers
+	@benchmarks/peers/run $(BUILD) $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) \
+	  $(if $(PEERS_PYTHON),--python $(PEERS_PYTHON))
 
-lint:  ## Check format and names; ALL=1 looks at every file, not only at changed ones
+lint:  ## Check format and names of what you changed; ALL=1: of all, FILES="src/…": of these
 	@tools/setup build test lint
 	@$(CMAKE) --preset lint -DCMAKE_MAKE_PROGRAM=$(NINJA) --log-level=WARNING >/dev/null
-	@$(PYTHON) tools/lint.py --build build/lint $(if $(ALL),--all)
+	@$(PYTHON) tools/lint.py --build build/lint $(if $(ALL),--all) $(FILES)
 
 format:  ## Rewrite the sources in the project's format
 	@tools/setup lint

@@ -1,10 +1,10 @@
 """Checks format and names.
 
-    tools/lint.py --build build/lint [--all]
+    tools/lint.py --build build/lint [--all] [FILE …]
 
 clang-format looks at every source; clang-tidy, which is slow, at those that differ from the
 branch `main` of the origin (or, without one, from the last commit but one), with --all at every
-one. Needs a configured build for its compile commands.
+one, or at those that are named. Needs a configured build for its compile commands.
 """
 
 import argparse
@@ -45,6 +45,7 @@ def main():
     parser = argparse.ArgumentParser(description="Checks format and names.")
     parser.add_argument("--build", default="build/lint", help="a configured build")
     parser.add_argument("--all", action="store_true", help="clang-tidy on every source")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="clang-tidy on these alone")
     options = parser.parse_args()
 
     failed = False
@@ -54,7 +55,12 @@ def main():
         failed = True
 
     sources = tracked("src/*.cpp", "cli/*.cpp", "tests/*.cpp")
-    if not options.all:
+    if options.files:
+        unknown = [name for name in options.files if name not in sources]
+        if unknown:
+            parser.error(f"'{unknown[0]}' is no source of the project; give its path from the root")
+        sources = options.files
+    elif not options.all:
         sources = [name for name in sources if name in changed()]
     command = ["clang-tidy", "--quiet", "--warnings-as-errors=*", "-p", options.build]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -56,7 +56,7 @@ def clock_seconds(command, **named):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("build", type=pathlib.Path, help="a build with NEYMAN_BUILD_BENCHMARKS=ON")
+    parser.add_argument("build", type=pathlib.Path, help="a build with the target benchmarks")
     parser.add_argument("--toys", type=int, default=1_000_000, help="datasets of the projected study")
     parser.add_argument("--ranks", type=int, help="run the study with so many, too")
     arguments = parser.parse_args()

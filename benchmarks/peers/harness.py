@@ -60,18 +60,18 @@ def make_programs(build, tasks):
     names = [f"peers_{task}" for task in tasks]
     if build is None:
         cmake = "/usr/bin/cmake" if os.access("/usr/bin/cmake", os.X_OK) else "cmake"
-        build = ROOT / "build" / "bench"
-        for command in ([cmake, "--preset", "bench", "--log-level=WARNING"],
+        build = ROOT / "build" / "release"
+        for command in ([cmake, "--preset", "release", "--log-level=WARNING"],
                         [cmake, "--build", build, "--target", *names]):
             try:
                 subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
             except subprocess.CalledProcessError:
-                raise Failure("neyman could not be built; `tools/setup build test bench` installs "
+                raise Failure("neyman could not be built; `tools/setup` installs "
                               "what is missing") from None
     programs = pathlib.Path(build) / "benchmarks" / "peers"
     for name in names:
         if not (programs / name).exists():
-            raise Failure(f"{programs / name} is missing; build the target {name} with the preset bench")
+            raise Failure(f"{programs / name} is missing; build the target benchmarks")
     return programs.resolve()
 
 

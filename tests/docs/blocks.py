@@ -22,6 +22,8 @@ A page begins in an empty folder. Comments in the Markdown, which readers do not
                                             may use $BROKEN, the folder of wrong studies
     <!-- shorter: 1 20 → 1 2; a → b -->     the next block is run with these texts in the place of those,
                                             because it takes minutes as it is
+    <!-- this very test: command -->        the next block is run without this command, which is what
+                                            runs these tests
     <!-- needs: module -->                  the next block is run where Python has this module
     <!-- in the project's folder -->        the next block is run there; build/release in it is the
                                             build that is tested
@@ -36,7 +38,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IDLE = ("text", "json", "csv", "cmake")
 LANGUAGES = ("sh", "console", "toml", "cpp", "c", "rust", "python") + IDLE
-COMMENT = re.compile(r"<!-- (continues|file|needs|printed by|shorter|in the project's folder)(?:: (.*))? -->$")
+COMMENT = re.compile(r"<!-- (continues|file|needs|printed by|shorter|this very test|in the project's folder)"
+                     r"(?:: (.*))? -->$")
 GUESSES = (
     ("console", r"\$ "),
     ("sh", r"(neyman|mpirun|sbatch|learn=|make|cmake|cc|python3|mkdir|cp|cd|ls|sed|head|export|git|build/\S+|[A-Z]+=\S+ \w+|\w+_accuracy) ?"),
@@ -59,7 +62,10 @@ class Block:
         self.printed_by = comments.get("printed by")
         self.in_project = "in the project's folder" in comments
         self.shortened = text
-        for change in comments.get("shorter", "").split(";") if "shorter" in comments else ():
+        changes = comments["shorter"].split(";") if "shorter" in comments else []
+        if "this very test" in comments:
+            changes.append(comments["this very test"] + " → true")
+        for change in changes:
             before, arrow, after = (part.strip() for part in change.partition("→"))
             if not arrow or before not in self.shortened:
                 self.fail(f"there is no '{before}' in it to shorten")

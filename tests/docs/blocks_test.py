@@ -97,6 +97,11 @@ class BlocksTest(unittest.TestCase):
         with self.assertRaisesRegex(Failure, "page.md:3: there is no '30' in it to shorten"):
             blocks.read_blocks(self.write("<!-- shorter: 30 → 1 -->\n\n```sh\nsleep 20\n```\n"))
 
+    def test_the_command_that_runs_the_tests_is_not_run_again(self):
+        with self.assertRaisesRegex(Failure, "exit status 1"):
+            self.run_page("<!-- this very test: false -->\n\n```sh\nfalse\ntest 1 = 2\n```\n")
+        self.run_page("<!-- this very test: false -->\n\n```sh\nfalse  # and so on\ntest 1 = 1\n```\n")
+
     def test_a_block_in_the_projects_folder_finds_the_build(self):
         self.run_page("<!-- in the project's folder -->\n\n```sh\ntest -f CMakeLists.txt\n"
                       f"test build/release = {self.runner.build}\n```\n")
