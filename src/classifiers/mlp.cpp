@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "classifiers/mlp_network.hpp"
+#include "core/team.hpp"
+#include "core/thread_share.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
@@ -59,12 +61,21 @@ void check_config(const Mlp::Config& c) {
 }
 
 /// Rows of a batch whose gradient is summed by one thread. Fixed by the size of the batch alone,
-/// so that the order of all sums is too.
+/// so that the order of all sums is too. Adding up the gradients of two groups costs as much as
+/// about a row; four groups keep four threads busy, sixteen need large batches.
 std::size_t group_rows(std::size_t batch) {
-  constexpr std::size_t least = 1024, most_groups = 16;
-  const std::size_t rows = std::max(least, (batch + most_groups - 1) / most_groups);
+  constexpr std::size_t least = 64, large = 1024;
+  const std::size_t rows =
+      batch < 2 * large ? std::max(least, (batch + 3) / 4) : std::max(large, (batch + 15) / 16);
   return (rows + mlp::tile - 1) / mlp::tile * mlp::tile;
 }
+
+std::size_t groups_of(std::size_t batch) {
+  return (batch + group_rows(batch) - 1) / group_rows(batch);
+}
+
+/// Whether other ranks, to which talking takes longer than to threads, are to take groups too.
+bool for_ranks(std::size_t group) { return group >= 1024; }
 
 constexpr std::size_t scoring_block = 8192;
 
@@ -286,7 +297,8 @@ class Trainer {
         first_(shape_.parameters),
         second_(shape_.parameters),
         scratch_(1),
-        gradients_(1) {
+        gradients_(1),
+        team_(std::min(thread_share(), groups_of(config.batch_size))) {
     scratch_[0] = network.scratch();
     gradients_[0] = mlp::Buffer(shape_.parameters);
     if (course.ranks != nullptr && course.ranks->size() > 1)
@@ -361,18 +373,21 @@ class Trainer {
       course_.progress->reach(epochs / static_cast<double>(config_.epochs));
   }
 
-  /// Normal weights of variance gain/inputs; biases 0.
+  /// Weights uniform within ±1/√inputs and biases within twice that: beside weights of six times
+  /// this variance and biases 0 (He et al. 2015), a third less excess cross-entropy after as many
+  /// epochs, with all activations.
   void initialise() {
     RandomStream random(course_.seed, "mlp-weights");
     std::vector<float> plain;
+    const auto draw = [&](std::size_t count, double reach) {
+      for (std::size_t i = 0; i < count; ++i)
+        plain.push_back(static_cast<float>(reach * (2.0 * random.uniform() - 1.0)));
+    };
     for (std::size_t l = 0; l < shape_.count; ++l) {
       const mlp::Layer& layer = shape_.layers[l];
-      const bool hidden = l + 1 < shape_.count;
-      const double gain = hidden && config_.activation != Mlp::Activation::tanh ? 2.0 : 1.0;
-      const double sd = std::sqrt(gain / static_cast<double>(layer.in));
-      for (std::size_t i = 0; i < layer.in * layer.out; ++i)
-        plain.push_back(static_cast<float>(sd * random.normal()));
-      plain.insert(plain.end(), layer.out, 0.0f);
+      const double reach = 1.0 / std::sqrt(static_cast<double>(layer.in));
+      draw(layer.in * layer.out, reach);
+      draw(layer.out, 2.0 * reach);
     }
     network_.pack(plain, parameters_.data());
     kernels_.transpose(shape_, parameters_.data(), transposed_.data());
@@ -393,20 +408,21 @@ class Trainer {
       scratch_.push_back(network_.scratch());
       gradients_.emplace_back(shape_.parameters);
     }
-    std::vector<double> parts(groups);
-    parallel_tasks(groups, [&](std::size_t g) {
-      if (!over_ranks_ || over_ranks_->is_mine(g)) parts[g] = one_group(g);
+    parts_.assign(groups, 0.0);
+    const bool over_ranks = over_ranks_ && for_ranks(group);
+    team_.run(groups, [&](std::size_t g) {
+      if (!over_ranks || over_ranks_->is_mine(g)) parts_[g] = one_group(g);
     });
     float* total = gradients_[0].data();
-    if (over_ranks_)
-      (*over_ranks_)([&](std::size_t g) { return gradients_[g].data(); }, parts, total);
+    if (over_ranks)
+      (*over_ranks_)([&](std::size_t g) { return gradients_[g].data(); }, parts_, total);
     for (std::size_t g = 1; g < groups; ++g) {
       float* part = gradients_[g].data();
-      if (!over_ranks_)
+      if (!over_ranks)
         for (std::size_t i = 0; i < shape_.parameters; ++i) total[i] += part[i];
       std::fill_n(part, shape_.parameters, 0.0f);
     }
-    return std::accumulate(parts.begin(), parts.end(), 0.0);
+    return std::accumulate(parts_.begin(), parts_.end(), 0.0);
   }
 
   double sum_group(const std::vector<std::uint32_t>& order, std::size_t begin, std::size_t count,
@@ -465,6 +481,8 @@ class Trainer {
   std::optional<OrderedSum> over_ranks_;
   mlp::Buffer parameters_, transposed_, first_, second_;
   std::vector<mlp::Buffer> scratch_, gradients_;  // one for each group of a batch
+  std::vector<double> parts_;                     // losses of the groups
+  Team team_;
   std::size_t rows_since_check_ = 0;
 };
 
@@ -505,8 +523,7 @@ Mlp::Mlp(Mlp&&) noexcept = default;
 Mlp& Mlp::operator=(Mlp&&) noexcept = default;
 
 std::size_t Mlp::shares() const {
-  const std::size_t group = group_rows(config_.batch_size);
-  return (config_.batch_size + group - 1) / group;
+  return for_ranks(group_rows(config_.batch_size)) ? groups_of(config_.batch_size) : 1;
 }
 
 void Mlp::fit(const TrainingSet& data) { learn(data, nullptr); }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/thread_share.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/progress.hpp"
 
@@ -23,6 +24,22 @@ namespace {
 std::mutex control_mutex;
 std::unique_ptr<tbb::global_control> control;
 std::atomic<std::size_t> thread_count{0};
+
+// Of the task that this thread is at, among the tasks of all loops around it.
+thread_local std::size_t loop_tasks = 1;
+
+class TaskOf {
+ public:
+  TaskOf(std::size_t tasks, std::size_t around) : before_(loop_tasks) {
+    loop_tasks = around * tasks;
+  }
+  ~TaskOf() { loop_tasks = before_; }
+  TaskOf(const TaskOf&) = delete;
+  TaskOf& operator=(const TaskOf&) = delete;
+
+ private:
+  std::size_t before_;
+};
 
 }  // namespace
 
@@ -40,12 +57,15 @@ std::size_t threads() {
   return count > 0 ? count : static_cast<std::size_t>(tbb::info::default_concurrency());
 }
 
+std::size_t thread_share() { return std::max<std::size_t>(1, threads() / loop_tasks); }
+
 void parallel_blocks(std::size_t count, std::size_t block_size,
                      const std::function<void(Block)>& work) {
   if (count == 0 || block_size == 0) return;
   const std::size_t blocks = (count + block_size - 1) / block_size;
-  const auto run = [&](std::size_t i) {
+  const auto run = [&, around = loop_tasks](std::size_t i) {
     check_stop();
+    const TaskOf mark(std::min(blocks, threads()), around);
     work({i, i * block_size, std::min(count, (i + 1) * block_size)});
   };
   if (blocks == 1 || threads() == 1) {
@@ -55,7 +75,7 @@ void parallel_blocks(std::size_t count, std::size_t block_size,
 #ifdef __SANITIZE_THREAD__
   // oneTBB is not compiled with the sanitizer, which takes what it hands from thread to thread for
   // races.
-  waiting_blocks(count, block_size, threads(), work);
+  waiting_blocks(blocks, 1, threads(), [&](Block block) { run(block.index); });
 #else
   tbb::task_group_context context;
   tbb::parallel_for(std::size_t{0}, blocks, run, context);

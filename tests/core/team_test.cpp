@@ -1,0 +1,63 @@
+#include "core/team.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace neyman {
+namespace {
+
+TEST(Team, DoesEveryTaskOfEveryLoopOnce) {
+  for (const std::size_t members : {1u, 2u, 3u, 8u}) {
+    Team team(members);
+    EXPECT_EQ(team.members(), members);
+    std::vector<int> counts(17);
+    for (int loop = 1; loop <= 2000; ++loop) {
+      const std::size_t tasks = static_cast<std::size_t>(loop) % counts.size() + 1;
+      std::fill(counts.begin(), counts.end(), 0);
+      team.run(tasks, [&](std::size_t i) { ++counts[i]; });
+      // Visible to the caller without any lock of its own.
+      for (std::size_t i = 0; i < counts.size(); ++i)
+        ASSERT_EQ(counts[i], i < tasks ? 1 : 0) << members << " members, loop " << loop;
+    }
+  }
+}
+
+TEST(Team, SharesTasks) {
+  Team team(2);
+  // Each task waits for the other, so that no thread can do both.
+  std::atomic<int> begun{0};
+  std::vector<std::thread::id> who(2);
+  team.run(2, [&](std::size_t i) {
+    who[i] = std::this_thread::get_id();
+    ++begun;
+    while (begun < 2) std::this_thread::yield();
+  });
+  EXPECT_NE(who[0], who[1]);
+}
+
+TEST(Team, WakesUpAfterAPause) {
+  Team team(3);
+  for (int loop = 0; loop < 3; ++loop) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // helpers sleep by now
+    std::atomic<int> sum{0}, begun{0};
+    team.run(3, [&](std::size_t i) {
+      ++begun;
+      while (begun < 3) std::this_thread::yield();
+      sum += static_cast<int>(i) + 1;
+    });
+    EXPECT_EQ(sum, 6);
+  }
+}
+
+TEST(Team, DoesNothingWithoutTasks) {
+  Team team(2);
+  team.run(0, [](std::size_t) { FAIL(); });
+}
+
+}  // namespace
+}  // namespace neyman
