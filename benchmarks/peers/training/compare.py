@@ -117,7 +117,8 @@ def speed_alone(table, side, python, rows, repeats):
     for batch in BATCHES:
         table.aim(f"two cores beside one (time on the wall), 7-40-40-1 relu, batch {batch}",
                   best(one[batch])["wall"] / best(two[batch])["wall"], 1.5 if batch == 128 else 1.7,
-                  why="by the clock, so only an idle machine shows it")
+                  why="by the clock, so only an idle machine shows it; a batch of 128 takes 16 µs, in which the "
+                  "weights that one core has changed travel to the other, and a gradient back")
     members = 5
     alone, together = in_turns(repeats, *(lambda count=count: side.ask(
         "train", epochs=3, activation="relu", batch=512, members=count, **request)
