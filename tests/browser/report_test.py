@@ -65,23 +65,23 @@ STUDIES = {
         ["likelihood", "correlation", "coverage", "data"],
         ["g (nuisance)", "g-and-k"]),
     "command": Example(
-        "04_command/study.toml",
+        "05_command/study.toml",
         ["Checks", "Data"], ["likelihood", "data", "diagnostic-closure"],
         ["python3 simulate.py {tau} {sigma} {n} {seed} {output}", "1000 events"]),
     "compiled": Example(
-        "04_command/compiled.toml",
+        "05_command/compiled.toml",
         ["Checks", "Data"], ["likelihood", "data", "diagnostic-closure"],
         ["./simulate {tau} {sigma} {n} {seed} {output}", "1000 events"]),
     "plugin": Example(
-        "05_plugin/study.toml",
+        "06_plugin/study.toml",
         ["Checks", "Data"], ["likelihood", "data", "diagnostic-closure"],
         ["libsimulate.so", "300 events"]),
     "files": Example(
-        "06_files/study.toml",
+        "07_files/study.toml",
         ["Tests", "Checks", "Data"], ["likelihood", "data"],
         ["simulated.csv", "Testing μ", "200 events"]),
     "components": Example(
-        "06_files/components.toml",
+        "07_files/components.toml",
         ["Data and learned ratio"], ["likelihood", "data", "scores"],
         ["background (files: background.csv) and signal (files: signal.csv)"]),
 }
@@ -183,8 +183,8 @@ class ReportTest(unittest.TestCase):
         study = folder / "study"
         shutil.copytree(source.parent, study, ignore=shutil.ignore_patterns("out*", "simulate"))
         headers = EXAMPLES.parent / "include"
-        build = {"04_command": ["-o", "simulate"],
-                 "05_plugin": ["-shared", "-fPIC", f"-I{headers}", "-o", "libsimulate.so"]}
+        build = {"05_command": ["-o", "simulate"],
+                 "06_plugin": ["-shared", "-fPIC", f"-I{headers}", "-o", "libsimulate.so"]}
         if source.parent.name in build:
             subprocess.run(["cc", "-O2", *build[source.parent.name], "simulate.c", "-lm"],
                            cwd=study, check=True)

@@ -157,7 +157,7 @@ class Languages(Folder):
                 self.assertIn("4 features", done.stdout)
 
     def test_the_header_is_plain_c(self):
-        source = ROOT / "examples" / "05_plugin" / "simulate.c"
+        source = ROOT / "examples" / "06_plugin" / "simulate.c"
         subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror",
                         f"-I{ROOT / 'include'}", "-fsyntax-only", source], check=True, timeout=60)
 
