@@ -58,62 +58,88 @@ std::size_t PolynomialBasis::count(std::size_t parameters, std::size_t degree) {
   return static_cast<std::size_t>(std::llround(product)) - 1;
 }
 
-// tables: for each parameter √(2k+1) L_k, k = 0 … degree, then the same of the derivatives.
+// tables: for each parameter √(2k+1) L_k, k = 0 … degree, then the same of the first and of the
+// second derivatives.
 void PolynomialBasis::legendre(std::span<const double> point, std::span<double> tables,
-                               bool derivatives) const {
+                               std::size_t order) const {
   const std::size_t terms = degree_ + 1;
   for (std::size_t p = 0; p < low_.size(); ++p) {
     const double u = (point[p] - low_[p]) * scale_[p] - 1.0;
-    double* value = tables.data() + 2 * p * terms;
+    double* value = tables.data() + 3 * p * terms;
     double* slope = value + terms;
+    double* curve = slope + terms;
     value[0] = 1.0;
     value[1] = recurrence_[1].norm * u;
     for (std::size_t k = 2; k < terms; ++k)
       value[k] = recurrence_[k].first * u * value[k - 1] - recurrence_[k].second * value[k - 2];
-    if (!derivatives) continue;
+    if (order < 1) continue;
     slope[0] = 0.0;
     slope[1] = recurrence_[1].norm * scale_[p];
     for (std::size_t k = 2; k < terms; ++k)
       slope[k] = recurrence_[k].first * (u * slope[k - 1] + scale_[p] * value[k - 1]) -
                  recurrence_[k].second * slope[k - 2];
+    if (order < 2) continue;
+    curve[0] = curve[1] = 0.0;
+    for (std::size_t k = 2; k < terms; ++k)
+      curve[k] = recurrence_[k].first * (u * curve[k - 1] + 2.0 * scale_[p] * slope[k - 1]) -
+                 recurrence_[k].second * curve[k - 2];
   }
 }
 
 void PolynomialBasis::values(std::span<const double> point, std::span<double> out) const {
-  values(point, out, {});
+  values(point, out, {}, {});
 }
 
 void PolynomialBasis::values(std::span<const double> point, std::span<double> out,
                              std::span<double> derivatives) const {
+  values(point, out, derivatives, {});
+}
+
+void PolynomialBasis::values(std::span<const double> point, std::span<double> out,
+                             std::span<double> derivatives, std::span<double> second) const {
   const std::size_t parameters = low_.size(), terms = degree_ + 1;
   check_same_size("PolynomialBasis::values", "point", point.size(), parameters,
                   "one for each parameter");
   check_same_size("PolynomialBasis::values", "out", out.size(), size(), "one for each polynomial");
-  const bool differentiate = !derivatives.empty();
-  if (differentiate)
+  if (!derivatives.empty())
     check_same_size("PolynomialBasis::values", "derivatives", derivatives.size(),
                     size() * parameters, "one for each polynomial and parameter");
-  std::array<double, 2 * 8 * (highest_degree + 1)> few;
+  if (!second.empty())
+    check_same_size("PolynomialBasis::values", "second", second.size(),
+                    size() * parameters * parameters,
+                    "one for each polynomial and two parameters");
+  std::array<double, 3 * 6 * (highest_degree + 1)> few;
   std::vector<double> many;
   std::span<double> tables(few);
-  if (2 * parameters * terms > few.size()) {
-    many.resize(2 * parameters * terms);
+  if (3 * parameters * terms > few.size()) {
+    many.resize(3 * parameters * terms);
     tables = many;
   }
-  legendre(point, tables, differentiate);
+  const std::size_t order = !second.empty() ? 2 : (derivatives.empty() ? 0 : 1);
+  legendre(point, tables, order);
   for (std::size_t k = 0; k < size(); ++k) {
     const auto& powers = powers_[k];
-    double product = 1.0;
+    // The product with the factors of a and b differentiated once each, twice where they are one.
+    const auto product = [&](std::size_t a, std::size_t b) {
+      double made = 1.0;
+      for (std::size_t p = 0; p < parameters && made != 0.0; ++p) {
+        const std::size_t times = (p == a ? 1u : 0u) + (p == b ? 1u : 0u);
+        if (powers[p] > 0)
+          made *= tables[(3 * p + times) * terms + powers[p]];
+        else if (times > 0)
+          made = 0.0;
+      }
+      return made;
+    };
+    out[k] = product(parameters, parameters);
+    if (!derivatives.empty())
+      for (std::size_t p = 0; p < parameters; ++p)
+        derivatives[k * parameters + p] = product(p, parameters);
+    if (order < 2) continue;
     for (std::size_t p = 0; p < parameters; ++p)
-      if (powers[p] > 0) product *= tables[2 * p * terms + powers[p]];
-    out[k] = product;
-    if (!differentiate) continue;
-    for (std::size_t q = 0; q < parameters; ++q) {
-      double slope = powers[q] > 0 ? tables[(2 * q + 1) * terms + powers[q]] : 0.0;
-      for (std::size_t p = 0; p < parameters && slope != 0.0; ++p)
-        if (p != q && powers[p] > 0) slope *= tables[2 * p * terms + powers[p]];
-      derivatives[k * parameters + q] = slope;
-    }
+      for (std::size_t q = 0; q <= p; ++q)
+        second[(k * parameters + p) * parameters + q] =
+            second[(k * parameters + q) * parameters + p] = product(p, q);
   }
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -15,6 +17,10 @@ namespace neyman::detail {
 namespace {
 
 constexpr const char* function = "StatisticalModel";
+constexpr double infinite = std::numeric_limits<double>::infinity();
+// Events times points at which a normalisation may be summed to tabulate it: some seconds.
+constexpr double most_sums = 4e9;
+constexpr std::size_t most_points = 60000;
 using Kind = Modifier::Kind;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& value,
@@ -125,6 +131,9 @@ struct ParameterSet {
   std::string where;    // of the first modifier
   std::string channel;  // for parameters of one channel's bins
   std::size_t size = 1;
+  // Of the shapes that have it: where they are all known, and the value of the nominal events.
+  std::optional<std::array<double, 2>> known = {};
+  double nominal = 0.0;
   // stat_error: Σ yields and Σ uncertainty²; shape_sys: the yields and uncertainty².
   std::vector<double> yields, variances;
   std::vector<std::size_t> indices = {};  // no_parameter where a bin has none
@@ -159,9 +168,10 @@ std::string place(const UnbinnedChannel& channel, const UnbinnedComponent& compo
   return fmt::format("{}, component '{}'", place(channel), component.name);
 }
 
-std::size_t variations(const UnbinnedChannel& channel) {
+std::size_t functions_of(const UnbinnedChannel& channel) {
   std::size_t count = 0;
-  for (const auto& component : channel.components) count += component.shapes.size();
+  for (const auto& component : channel.components)
+    for (const auto& shape : component.shapes) count += shape->functions();
   return count;
 }
 
@@ -177,10 +187,8 @@ void check_events(const std::string& what, const UnbinnedChannel& channel,
                   const UnbinnedEvents& events) {
   check_matrix(what + ", ratios", events.ratios, channel.components.size(), events.size(),
                "one a component");
-  check_matrix(what + ", log_low", events.log_low, variations(channel), events.size(),
-               "one a shape of a component");
-  check_matrix(what + ", log_high", events.log_high, variations(channel), events.size(),
-               "one a shape of a component");
+  check_matrix(what + ", functions", events.functions, functions_of(channel), events.size(),
+               "one a function of a shape");
   if (events.weights.empty()) return;
   check_same_size(function, what + ", weights", events.weights.size(), events.size(),
                   "one an event");
@@ -196,9 +204,13 @@ void check_component(const std::string& where, const UnbinnedComponent& componen
     else if (modifier.kind != Kind::norm_factor && modifier.kind != Kind::lumi)
       refuse(what, "of bins", "normfactor, normsys or lumi where there are no bins");
   }
-  for (const auto& name : component.shapes)
-    if (std::count(component.shapes.begin(), component.shapes.end(), name) > 1)
-      refuse(where + ", shapes", fmt::format("'{}' twice", name), "different names");
+  std::set<std::string> moving;
+  for (const auto& shape : component.shapes) {
+    if (shape == nullptr) refuse(where + ", shapes", "missing", "given");
+    for (const auto& parameter : shape->parameters())
+      if (!moving.insert(parameter.name).second)
+        refuse(where + ", shapes", fmt::format("'{}' twice", parameter.name), "different names");
+  }
   for (const auto& term : component.coefficient.terms) {
     check_finite(function, where + ", coefficient", term.value);
     for (const auto& power : term.powers)
@@ -215,7 +227,7 @@ void check_channel(const UnbinnedChannel& channel) {
   if (channel.observed == nullptr) refuse(where + ", observed", "missing", "events");
   check_events(where + ", observed", channel, *channel.observed);
   if (channel.simulated == nullptr) {
-    if (variations(channel) > 0)
+    if (functions_of(channel) > 0)
       refuse(where + ", simulated", "missing", "events, which normalise the shapes");
     return;
   }
@@ -266,13 +278,32 @@ class Compiler {
     for (const auto& modifier : component.modifiers)
       collect(fmt::format("{}, {} '{}'", where, to_string(modifier.kind), modifier.name),
               channel.name, {}, modifier);
-    for (const auto& name : component.shapes)
-      collect(fmt::format("{}, shape '{}'", where, name), channel.name, {},
-              Modifier{Kind::histo_sys, name});
+    for (const auto& shape : component.shapes)
+      for (std::size_t p = 0; p < shape->parameters().size(); ++p)
+        collect(fmt::format("{}, shape '{}'", where, shape->parameters()[p].name), channel.name,
+                shape->parameters()[p], shape->nominal()[p]);
     for (const auto& term : component.coefficient.terms)
       for (const auto& power : term.powers)
         collect(fmt::format("{}, coefficient", where), channel.name, {},
                 Modifier::norm_factor(power.first));
+  }
+
+  /// A parameter of a shape.
+  void collect(const std::string& where, const std::string& channel, const Parameter& parameter,
+               double nominal) {
+    collect(where, channel, {},
+            Modifier{parameter.nuisance ? Kind::histo_sys : Kind::norm_factor, parameter.name});
+    auto& set = sets_[parameter.name];
+    if (!set.known) set.known = {-infinite, infinite}, set.nominal = nominal;
+    if (set.nominal != nominal)
+      refuse(where + ", nominal value", fmt::format("{:g}", nominal),
+             fmt::format("{:g}, as of other shapes with this parameter", set.nominal));
+    auto& [low, high] = *set.known;
+    low = std::max(low, parameter.low);
+    high = std::min(high, parameter.high);
+    if (!(low < high))
+      refuse(where, fmt::format("known in [{:g}, {:g}]", parameter.low, parameter.high),
+             "known in a range that it shares with other shapes of this parameter");
   }
 
   void collect(const std::string& where, const std::string& channel,
@@ -338,7 +369,8 @@ class Compiler {
       check_list("auxiliary", settings.auxiliary, set.constrained(),
                  "left out: the parameter has no constraint");
       check_list("sigma", settings.sigma,
-                 set.family == Family::lumi || set.family == Family::bins_gaussian,
+                 set.family == Family::lumi || set.family == Family::bins_gaussian ||
+                     (set.family == Family::alpha && set.known),
                  "left out: the parameter has no Gaussian constraint of its own width");
       check_list("tau", settings.tau, set.family == Family::bins_poisson,
                  "left out: the parameter has no Poisson constraint");
@@ -404,12 +436,18 @@ class Compiler {
       std::optional<Constraint> constraint;
       switch (set.family) {
         case Family::factor:
+          if (set.known) start = set.nominal, low = (*set.known)[0], high = (*set.known)[1];
+          break;
         case Family::bins_free:
           break;
-        case Family::alpha:
-          start = 0.0, low = -5.0, high = 5.0;
-          constraint = Constraint::gaussian(index, given(settings.auxiliary, i, 0.0), 1.0);
+        case Family::alpha: {
+          const double sigma = given(settings.sigma, i, 1.0);
+          start = set.nominal, low = start - 5.0 * sigma, high = start + 5.0 * sigma;
+          if (set.known)
+            low = std::max(low, (*set.known)[0]), high = std::min(high, (*set.known)[1]);
+          constraint = Constraint::gaussian(index, given(settings.auxiliary, i, start), sigma);
           break;
+        }
         case Family::lumi:
           start = settings.auxiliary[i], high = 10.0 * start;
           constraint = Constraint::gaussian(index, start, settings.sigma[i]);
@@ -427,6 +465,10 @@ class Compiler {
           break;
       }
       if (!settings.range.empty()) low = settings.range[i][0], high = settings.range[i][1];
+      if (set.known && !(low >= (*set.known)[0] && high <= (*set.known)[1]))
+        refuse(fmt::format("settings of '{}': range", name), fmt::format("[{:g}, {:g}]", low, high),
+               fmt::format("inside of [{:g}, {:g}], where its shapes are known", (*set.known)[0],
+                           (*set.known)[1]));
       parameters.push_back(
           {set.of_bins() ? fmt::format("{}[{}]", name, i) : name, low, high, std::nullopt, true});
       set.indices.push_back(index);
@@ -469,17 +511,22 @@ class Compiler {
     made.simulated = channel.simulated;
     std::size_t row = 0;
     for (std::size_t c = 0; c < channel.components.size(); ++c) {
-      auto component = add_component(channel.components[c], row);
+      auto component = add_component(channel.components[c]);
+      component.first_row = row;
+      row += component.shape.functions();
       for (const std::size_t parameter : component.local)
         component.slots.push_back(position(made.shared, parameter));
+      for (const std::size_t place : component.moving)
+        component.columns.push_back(position(made.moving, component.local[place]));
       if (channel.simulated != nullptr) set_normalisation(channel, c, component);
       made.components.push_back(std::move(component));
     }
+    made.functions = row;
     out_.observed.events.push_back(channel.observed);
     out_.unbinned.push_back(std::move(made));
   }
 
-  CompiledComponent add_component(const UnbinnedComponent& component, std::size_t& row) {
+  CompiledComponent add_component(const UnbinnedComponent& component) {
     CompiledComponent made;
     made.name = component.name;
     made.yield = component.yield;
@@ -498,25 +545,51 @@ class Compiler {
         compiled.powers.emplace_back(local(name), power);
       made.polynomial.push_back(std::move(compiled));
     }
-    for (const auto& name : component.shapes) made.shapes.push_back({local(name), row++});
+    std::vector<std::vector<std::size_t>> places;
+    for (const auto& shape : component.shapes) {
+      places.emplace_back();
+      for (const auto& parameter : shape->parameters())
+        places.back().push_back(position(made.moving, local(parameter.name)));
+    }
+    made.shape = ComponentShape(component.shapes, std::move(places), made.moving.size());
     return made;
   }
 
-  static void set_normalisation(const UnbinnedChannel& channel, std::size_t c,
-                                CompiledComponent& out) {
+  void set_normalisation(const UnbinnedChannel& channel, std::size_t c,
+                         CompiledComponent& out) const {
     const auto& events = *channel.simulated;
+    std::vector<double> weights;
     double total = 0.0, count = 0.0;
     for (std::size_t j = 0; j < events.size(); ++j) {
       const double weight = events.weights.empty() ? 1.0 : events.weights[j];
-      out.simulated_weights.push_back(weight * events.ratios(c, j));
-      total += out.simulated_weights.back();
+      weights.push_back(weight * events.ratios(c, j));
+      total += weights.back();
       count += weight;
     }
     if (!(total > 0.0))
       refuse(place(channel, channel.components[c]) + ", sum over the simulated events",
              fmt::format("{:g}", total), "positive, for the component to be normalised");
-    for (auto& weight : out.simulated_weights) weight /= total;
     if (channel.normalise) out.normalisation = total / count;
+    if (out.moving.empty()) return;
+    for (auto& weight : weights) weight /= total;
+    out.direct.emplace(out.shape, events.functions, out.first_row, std::move(weights));
+    tabulate(out);
+  }
+
+  /// Z over the ranges of its parameters, where that can be done.
+  void tabulate(CompiledComponent& out) const {
+    std::vector<NormaliserTable::Axis> axes;
+    for (std::size_t m = 0; m < out.moving.size(); ++m) {
+      const std::size_t p = out.local[out.moving[m]];
+      const auto& parameter = out_.parameters[p];
+      axes.push_back({parameter.low, parameter.high, out_.start[p], out.shape.breaks(m)});
+    }
+    NormaliserTable::Config config;
+    config.points =
+        std::min(most_points,
+                 static_cast<std::size_t>(most_sums / static_cast<double>(out.direct->events())));
+    out.table = NormaliserTable::make(
+        axes, [&](const Matrix& points) { return out.direct->each(out.shape, points); }, config);
   }
 
   static std::size_t position(std::vector<std::size_t>& list, std::size_t value) {

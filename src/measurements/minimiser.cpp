@@ -127,6 +127,17 @@ bool Minimiser::find_step(double damping) {
   }
 }
 
+double Minimiser::curvature() const {
+  const auto& hessian = evaluate_.hessian();
+  double sum = 0.0;
+  for (std::size_t p = 0; p < size_; ++p) {
+    double row = 0.5 * hessian[p * size_ + p] * step_[p];
+    for (std::size_t q = 0; q < p; ++q) row += hessian[p * size_ + q] * step_[q];
+    sum += 2.0 * step_[p] * row;
+  }
+  return sum;
+}
+
 void Minimiser::set_trial(double length) {
   for (std::size_t p = 0; p < size_; ++p) {
     trial_[p] = std::clamp(x_[p] + length * step_[p], low_[p], high_[p]);
@@ -188,13 +199,13 @@ Minimiser::Outcome Minimiser::operator()(const MeasurementData& data,
       continue;
     }
     if (last) {
-      // The last step makes the remaining distance a second-order one. It is not worth a search.
-      set_trial(1.0);
-      const double value = evaluate_(trial_, data, Order::value);
-      ++out.evaluations;
-      if (value <= out.value + noise(out.value)) {
+      // The last step makes the remaining distance a second-order one. It is worth neither a search
+      // nor an evaluation: what −ℓ falls by is known to third order.
+      const double change = slope + 0.5 * curvature();
+      if (change < 0.0) {
+        set_trial(1.0);
         std::swap(x_, trial_);
-        out.value = value;
+        out.value += change;
       }
       out.ok = true;
       out.flat = damping > 0.0;

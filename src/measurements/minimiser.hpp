@@ -48,6 +48,8 @@ class Minimiser {
   bool find_step(double damping);
   bool solve(double damping);
   void set_trial(double length);
+  /// stepᵀ H step.
+  double curvature() const;
   /// Moves along the step as far as ℓ rises enough; false where it does not.
   bool search_line(const MeasurementData& data, Outcome& out, double slope);
 

@@ -181,7 +181,8 @@ Matrix correlations(const Fit& fit) {
 }
 
 Interval profile_interval(const StatisticalModel& model, const MeasurementData& data,
-                          const Fit& best, std::size_t parameter, double level) {
+                          const Fit& best, std::size_t parameter, double level,
+                          bool include_simulation) {
   constexpr const char* function = "profile_interval";
   model.check_data(function, data);
   check_usable(function, model, best);
@@ -195,8 +196,9 @@ Interval profile_interval(const StatisticalModel& model, const MeasurementData& 
     if (was_held(model, best, p)) minimise.hold(p, best.point[p]);
   detail::ProfileRoot profile(minimise, data, best.point, -best.log_likelihood, parameter);
   const auto& range = model.parameters()[parameter];
-  const double target = std::sqrt(chi2_quantile(level));
   const double error = best.statistical_error(parameter);
+  const double wider = include_simulation && error > 0.0 ? best.error(parameter) / error : 1.0;
+  const double target = std::sqrt(chi2_quantile(level)) * wider;
   const double step = (error > 0.0 ? error : 0.1 * (range.high - range.low)) * target;
   Interval out;
   out.level = level;
@@ -215,6 +217,41 @@ Interval profile_interval(const StatisticalModel& model, const MeasurementData& 
                               -best.log_likelihood - profile.lowest());
   }
   return out;
+}
+
+std::size_t add_simulation_covariance(Fit& best, const StatisticalModel& model,
+                                      std::size_t replicas,
+                                      const std::function<StatisticalModel(std::size_t)>& replica) {
+  constexpr const char* function = "add_simulation_covariance";
+  check_usable(function, model, best);
+  const std::size_t n = model.size();
+  ModelFitOptions options;
+  options.start = best.point;
+  options.covariance = false;
+  options.fixed.resize(n);
+  for (std::size_t p = 0; p < n; ++p)
+    if (was_held(model, best, p)) options.fixed[p] = best.point[p];
+  Matrix points(0, n);
+  for (std::size_t b = 0; b < replicas; ++b) {
+    const auto other = replica(b);
+    if (other.parameters().names() != model.parameters().names())
+      fail_argument(function, fmt::format("replica {}", b), "of other parameters",
+                    "of those of the model");
+    const auto moved_fit = fit_model(other, options);
+    if (moved_fit.ok()) points.append({moved_fit.point.data(), 1, n});
+  }
+  check_at_least(function, "fits of replicas that converged", points.rows(), 2);
+  const auto count = static_cast<double>(points.rows());
+  std::vector<double> means(n, 0.0);
+  for (std::size_t b = 0; b < points.rows(); ++b)
+    for (std::size_t p = 0; p < n; ++p) means[p] += points(b, p) / count;
+  best.simulation_covariance = Matrix(n, n);
+  for (std::size_t b = 0; b < points.rows(); ++b)
+    for (std::size_t p = 0; p < n; ++p)
+      for (std::size_t q = 0; q < n; ++q)
+        best.simulation_covariance(p, q) +=
+            (points(b, p) - means[p]) * (points(b, q) - means[q]) / (count - 1.0);
+  return replicas - points.rows();
 }
 
 std::vector<Pull> pulls(const StatisticalModel& model, const MeasurementData& data,

@@ -202,9 +202,38 @@ ToySource::ToySource(const StatisticalModel& model, std::span<const double> poin
       events_(model.expected_events(point)) {
   for (const auto& constraint : model.constraints())
     values_.push_back(point[constraint.parameter()]);
-  for (std::size_t u = 0; u < model.unbinned_channels(); ++u)
+  for (std::size_t u = 0; u < model.unbinned_channels(); ++u) {
     tables_.emplace_back(simulated_densities(model_, u, point));
+    const auto& events = *model_.unbinned[u].simulated;
+    const std::size_t components = events.ratios.rows(), functions = events.functions.rows();
+    auto& rows = simulated_.emplace_back(events.size(), components + functions);
+    for (std::size_t j = 0; j < events.size(); ++j) {
+      for (std::size_t c = 0; c < components; ++c) rows(j, c) = events.ratios(c, j);
+      for (std::size_t k = 0; k < functions; ++k) rows(j, components + k) = events.functions(k, j);
+    }
+  }
 }
+
+namespace {
+
+/// The columns `drawn` of both matrices from rows of both: eight events at a time, so that whole
+/// lines of memory are written.
+void take_events(const Matrix& rows, const std::vector<std::size_t>& drawn, Matrix& ratios,
+                 Matrix& functions) {
+  constexpr std::size_t together = 8;
+  const std::size_t components = ratios.rows();
+  for (std::size_t begin = 0; begin < drawn.size(); begin += together) {
+    const std::size_t count = std::min(together, drawn.size() - begin);
+    const double* from[together];
+    for (std::size_t i = 0; i < count; ++i) from[i] = rows.row(drawn[begin + i]).data();
+    for (std::size_t r = 0; r < rows.cols(); ++r) {
+      double* to = (r < components ? ratios.row(r) : functions.row(r - components)).data() + begin;
+      for (std::size_t i = 0; i < count; ++i) to[i] = from[i][r];
+    }
+  }
+}
+
+}  // namespace
 
 void ToySource::draw(RandomStream& random, MeasurementData& out) const {
   out.counts.resize(expected_.counts.size());
@@ -215,19 +244,13 @@ void ToySource::draw(RandomStream& random, MeasurementData& out) const {
   for (std::size_t k = 0; k < values_.size(); ++k)
     out.auxiliary[k] = model_.constraints[k].sampled(values_[k], random).observed();
   for (std::size_t u = 0; u < tables_.size(); ++u) {
-    const auto& simulated = *model_.unbinned[u].simulated;
     std::vector<std::size_t> drawn(random.poisson(events_[u]));
     for (auto& index : drawn) index = tables_[u].draw(random);
-    const auto take = [&](const Matrix& from) {
-      Matrix taken(from.rows(), drawn.size());
-      for (std::size_t r = 0; r < from.rows(); ++r)
-        for (std::size_t i = 0; i < drawn.size(); ++i) taken(r, i) = from(r, drawn[i]);
-      return taken;
-    };
+    const auto& channel = model_.unbinned[u];
     auto events = std::make_shared<UnbinnedEvents>();
-    events->ratios = take(simulated.ratios);
-    events->log_low = take(simulated.log_low);
-    events->log_high = take(simulated.log_high);
+    events->ratios = Matrix(channel.components.size(), drawn.size());
+    events->functions = Matrix(channel.functions, drawn.size());
+    take_events(simulated_[u], drawn, events->ratios, events->functions);
     out.events.push_back(std::move(events));
   }
 }
@@ -264,10 +287,15 @@ void StatisticalModel::check_data(std::string_view function, const MeasurementDa
     if (data.events[u] == nullptr) fail_argument(function, name, "missing", "given");
     check_same_size(function, name + ", rows of ratios", data.events[u]->ratios.rows(),
                     channel.components.size(), "one a component");
-    check_same_size(function, name + ", rows of log_low", data.events[u]->log_low.rows(),
-                    compiled_->observed.events[u]->log_low.rows(), "one a shape of a component");
-    check_same_size(function, name + ", rows of log_high", data.events[u]->log_high.rows(),
-                    compiled_->observed.events[u]->log_high.rows(), "one a shape of a component");
+    check_same_size(function, name + ", rows of functions", data.events[u]->functions.rows(),
+                    channel.functions, "one a function of a shape");
+    const std::size_t size = data.events[u]->size();
+    if (channel.functions > 0)
+      check_same_size(function, name + ", columns of functions", data.events[u]->functions.cols(),
+                      size, "one an event");
+    if (!data.events[u]->weights.empty())
+      check_same_size(function, name + ", weights", data.events[u]->weights.size(), size,
+                      "one an event");
   }
   check_finite(function, "counts", data.counts);
   check_non_negative(function, "counts", data.counts);

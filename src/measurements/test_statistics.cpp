@@ -49,12 +49,12 @@ TestStatistic test_statistic_named(std::string_view name) {
 
 namespace detail {
 
-TestedValue::TestedValue(const StatisticalModel& model, TestStatistic statistic)
+TestedValue::TestedValue(const StatisticalModel& model, TestStatistic statistic, double tolerance)
     : statistic_(statistic),
       interest_(model.interest()),
       low_(model.parameters()[interest_].low),
       high_(model.parameters()[interest_].high),
-      minimise_(model.compiled()),
+      minimise_(model.compiled(), tolerance),
       free_point_(model.size()) {
   if (bounded_at_zero(statistic)) low_ = std::max(low_, 0.0);
 }

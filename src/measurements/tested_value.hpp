@@ -16,7 +16,7 @@ class TestedValue {
     bool ok = false;
   };
 
-  TestedValue(const StatisticalModel& model, TestStatistic statistic);
+  TestedValue(const StatisticalModel& model, TestStatistic statistic, double tolerance = 1e-9);
 
   /// Both fits. `free_start` and `held_start` are where they begin.
   Value operator()(const MeasurementData& data, double tested, std::span<const double> free_start,

@@ -23,6 +23,9 @@ class ToySource {
   std::vector<double> events_;      // ν of the unbinned channels
   std::vector<double> values_;      // of the parameters of the constraints
   std::vector<AliasTable> tables_;  // of the simulated events
+  /// The simulated events of each channel, one a row: ratios, then functions. An event is drawn
+  /// from one place of memory so.
+  std::vector<Matrix> simulated_;
 };
 
 }  // namespace neyman::detail

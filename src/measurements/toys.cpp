@@ -17,6 +17,9 @@ namespace neyman {
 namespace {
 
 constexpr std::size_t toy_block = 64;
+// Of ℓ before the last step of a fit, after which it is a few 1e-9: statistics of toys need no
+// more.
+constexpr double toy_tolerance = 1e-6;
 constexpr std::array toy_band{-2.0, -1.0, 0.0, 1.0, 2.0};
 
 // Data are discrete, so that toys often have the statistic of the data: those count as at least it,
@@ -88,7 +91,7 @@ ToySample toy_statistics(const StatisticalModel& model, std::span<const double> 
   const detail::ToySource source(model, point);
   std::vector<detail::TestedValue::Value> values(options.toys);
   parallel_blocks(options.toys, toy_block, [&](Block block) {
-    detail::TestedValue test(model, statistic);
+    detail::TestedValue test(model, statistic, toy_tolerance);
     MeasurementData data;
     for (std::size_t i = block.begin; i < block.end; ++i) {
       RandomStream random(options.seed, "measurement toys", options.first + i);

@@ -1,9 +1,10 @@
 #include "measurements/unbinned_terms.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "core/vector_math.hpp"
 
 namespace neyman::detail {
 
@@ -27,20 +28,6 @@ Jet power_of(double x, double power) {
           power == 0.0 || power == 1.0 ? 0.0 : power * (power - 1.0) * std::pow(x, power - 2.0)};
 }
 
-// Loops over events are Eigen's: vectors, in sums and in exponentials too.
-using Values = Eigen::Map<const Eigen::ArrayXd>;
-using Target = Eigen::Map<Eigen::ArrayXd>;
-
-Values values_of(const Matrix& matrix, std::size_t row, std::size_t begin, std::size_t count) {
-  return {matrix.row(row).data() + begin, static_cast<Eigen::Index>(count)};
-}
-Values values_of(const std::vector<double>& from, std::size_t begin, std::size_t count) {
-  return {from.data() + begin, static_cast<Eigen::Index>(count)};
-}
-Target target_in(std::vector<double>& in, std::size_t begin, std::size_t count) {
-  return {in.data() + begin, static_cast<Eigen::Index>(count)};
-}
-
 }  // namespace
 
 void UnbinnedTerms::Relative::reset(std::size_t size) {
@@ -60,25 +47,31 @@ void UnbinnedTerms::Relative::multiply(std::span<const double> other_first,
 }
 
 UnbinnedTerms::UnbinnedTerms(const CompiledUnbinned& channel, std::size_t parameters)
-    : channel_(channel), parameters_(parameters), components_(channel.components.size()) {
-  std::size_t shapes = 0, local = 0;
+    : channel_(channel),
+      parameters_(parameters),
+      components_(channel.components.size()),
+      view_(components_.size()),
+      rows_(channel.functions) {
+  std::size_t slopes = 0, own = 0, local = 0;
   for (std::size_t c = 0; c < components_.size(); ++c) {
     const auto& component = channel.components[c];
-    const std::size_t n = component.local.size(), k = component.shapes.size();
+    const std::size_t n = component.local.size(), k = component.moving.size();
     components_[c].yield.reset(n);
     components_[c].scale.reset(n);
-    components_[c].shifts.assign(k, ShiftInterpolation(0.0));
-    components_[c].sum_first.resize(k);
-    components_[c].sum_second.resize(k * k);
-    shapes += k;
+    components_[c].moved.resize(k);
+    slopes += k;
+    own += k * k;
     local = std::max(local, n);
   }
-  lambda_.resize(block_size);
-  curves_.resize(block_size);
-  pulls_.resize(block_size);
-  parts_.resize(components_.size() * block_size);
-  jacobian_.resize(channel.shared.size() * block_size);
-  slopes_.resize(std::max<std::size_t>(shapes, 1) * block_size);
+  const std::size_t width = components_.size() + channel.moving.size();
+  room_.resize(
+      unbinned::room_for(components_.size(), channel.functions, slopes, channel.moving.size()));
+  shares_.resize(components_.size());
+  moments_.resize(channel.functions);
+  own_.resize(own);
+  gram_.resize(width * width);
+  jacobian_.resize(width * channel.shared.size());
+  product_.resize(jacobian_.size());
   factor_first_.resize(local);
   factor_second_.resize(local * local);
 }
@@ -133,54 +126,59 @@ void UnbinnedTerms::set_yield(const CompiledComponent& component, Component& out
   out.yield.value *= sum;
 }
 
-void UnbinnedTerms::normalise(const CompiledComponent& component, Component& out, Order order) {
+void UnbinnedTerms::normalise(const CompiledComponent& component, Component& out,
+                              std::span<const double> point, Order order) {
   out.scale = out.yield;
   out.scale.value /= component.normalisation;
-  const std::size_t k = component.shapes.size(), n = component.local.size();
+  const std::size_t k = component.moving.size(), n = component.local.size();
   if (k == 0) return;
-  const auto& simulated = *channel_.simulated;
-  double sum = 0.0;
-  std::fill(out.sum_first.begin(), out.sum_first.end(), 0.0);
-  std::fill(out.sum_second.begin(), out.sum_second.end(), 0.0);
-  for (std::size_t begin = 0; begin < simulated.size(); begin += block_size) {
-    const std::size_t count = std::min(block_size, simulated.size() - begin);
-    auto part = target_in(parts_, 0, count);
-    set_exponents(component, out, simulated, begin, count, part.data());
-    part = values_of(component.simulated_weights, begin, count) * part.exp();
-    sum += part.sum();
-    if (order == Order::value) continue;
-    add_shape_sums(component, out, simulated, begin, count, 0, part.data(), order);
-  }
-  out.scale.value /= sum;
+  out.point.resize(k);
+  for (std::size_t s = 0; s < k; ++s) out.point[s] = point[component.local[component.moving[s]]];
+  component.shape.evaluate(out.point, order, out.shape);
+  auto& log = out.normaliser;
+  if (component.table && component.table->contains(out.point))
+    component.table->evaluate(out.point, log);
+  else
+    component.direct->evaluate(out.shape, k, order, log);
+  out.scale.value *= std::exp(-log.value);
   if (order == Order::value) return;
-  // 1 / Z relative to itself: −Z_s / Z, and 2 Z_s Z_t / Z² − Z_st / Z.
+  // 1 / Z relative to itself: with L = log Z, −L_s, and L_s L_t − L_st.
   const std::span<double> first(factor_first_.data(), n), second(factor_second_.data(), n * n);
   std::fill(first.begin(), first.end(), 0.0);
   std::fill(second.begin(), second.end(), 0.0);
   for (std::size_t s = 0; s < k; ++s) {
-    const std::size_t p = component.shapes[s].place;
-    first[p] = -out.sum_first[s] / sum;
-    for (std::size_t t = 0; t <= s; ++t) {
-      const std::size_t q = component.shapes[t].place;
-      second[p * n + q] = second[q * n + p] =
-          2.0 * out.sum_first[s] * out.sum_first[t] / (sum * sum) - out.sum_second[s * k + t] / sum;
-    }
+    const std::size_t p = component.moving[s];
+    first[p] = -log.first[s];
+    for (std::size_t t = 0; t < k && order == Order::hessian; ++t)
+      second[p * n + component.moving[t]] = log.first[s] * log.first[t] - log.second[s * k + t];
   }
   out.scale.multiply(first, second);
 }
 
 void UnbinnedTerms::prepare(std::span<const double> point, Order order) {
   for (std::size_t c = 0; c < components_.size(); ++c) {
-    const auto& component = channel_.components[c];
-    auto& out = components_[c];
-    for (std::size_t s = 0; s < component.shapes.size(); ++s)
-      out.shifts[s] = ShiftInterpolation(point[component.local[component.shapes[s].place]]);
-    set_yield(component, out, point);
-    normalise(component, out, order);
-    out.sum = 0.0;
-    std::fill(out.sum_first.begin(), out.sum_first.end(), 0.0);
-    std::fill(out.sum_second.begin(), out.sum_second.end(), 0.0);
+    set_yield(channel_.components[c], components_[c], point);
+    normalise(channel_.components[c], components_[c], point, order);
   }
+}
+
+unbinned::Events UnbinnedTerms::view(const UnbinnedEvents& events) {
+  std::size_t row = 0;
+  for (std::size_t c = 0; c < components_.size(); ++c) {
+    const auto& component = channel_.components[c];
+    const std::size_t functions = component.shape.functions();
+    for (std::size_t k = 0; k < functions; ++k)
+      rows_[row + k] = events.functions.row(component.first_row + k).data();
+    const auto& at = components_[c];
+    view_[c] = {events.ratios.row(c).data(),
+                at.scale.value,
+                {rows_.data() + row, functions, at.shape.values.data(), component.moving.size(),
+                 at.shape.first.data()},
+                component.columns.data()};
+    row += functions;
+  }
+  return {view_.data(), view_.size(), channel_.moving.size(),
+          events.weights.empty() ? nullptr : events.weights.data(), events.size()};
 }
 
 double UnbinnedTerms::expected(std::span<const double> point) {
@@ -195,154 +193,122 @@ double UnbinnedTerms::expected(std::span<const double> point) {
 void UnbinnedTerms::densities(std::span<const double> point, const UnbinnedEvents& events,
                               std::span<double> out) {
   prepare(point, Order::value);
-  for (std::size_t begin = 0; begin < events.size(); begin += block_size) {
-    const std::size_t count = std::min(block_size, events.size() - begin);
-    fill_block(events, begin, count);
-    std::copy_n(lambda_.begin(), count, out.begin() + static_cast<std::ptrdiff_t>(begin));
-  }
+  unbinned::kernels().densities(view(events), vector_math::kernels().exponentiate, room_.data(),
+                                out.data());
 }
 
-void UnbinnedTerms::set_exponents(const CompiledComponent& component, const Component& at,
-                                  const UnbinnedEvents& events, std::size_t begin,
-                                  std::size_t count, double* out) const {
-  Target exponent(out, static_cast<Eigen::Index>(count));
-  exponent.setZero();
-  for (std::size_t s = 0; s < component.shapes.size(); ++s) {
-    const std::size_t row = component.shapes[s].row;
-    exponent += at.shifts[s].up.value * values_of(events.log_high, row, begin, count) -
-                at.shifts[s].down.value * values_of(events.log_low, row, begin, count);
-  }
-}
-
-void UnbinnedTerms::add_shape_sums(const CompiledComponent& component, Component& at,
-                                   const UnbinnedEvents& events, std::size_t begin,
-                                   std::size_t count, std::size_t first_slope,
-                                   const double* weights, Order order) {
-  const Values weight(weights, static_cast<Eigen::Index>(count));
-  const std::size_t k = component.shapes.size();
-  for (std::size_t s = 0; s < k; ++s) {
-    const std::size_t row = component.shapes[s].row;
-    const auto low = values_of(events.log_low, row, begin, count);
-    const auto high = values_of(events.log_high, row, begin, count);
-    auto slope = target_in(slopes_, (first_slope + s) * block_size, count);
-    slope = at.shifts[s].up.first * high - at.shifts[s].down.first * low;
-    at.sum_first[s] += (weight * slope).sum();
-    if (order != Order::hessian) continue;
-    at.sum_second[s * k + s] +=
-        (weight * (at.shifts[s].up.second * high - at.shifts[s].down.second * low)).sum();
-    for (std::size_t t = 0; t <= s; ++t)
-      at.sum_second[s * k + t] +=
-          (weight * slope * target_in(slopes_, (first_slope + t) * block_size, count)).sum();
-  }
-}
-
-void UnbinnedTerms::fill_block(const UnbinnedEvents& events, std::size_t begin, std::size_t count) {
-  auto lambda = target_in(lambda_, 0, count);
-  lambda.setZero();
+/// Of ν − Σ w log λ, where ∂λ = Σ_c part_c (scale_first + e): of the sums over events.
+void UnbinnedTerms::add_gradient(std::span<double> gradient) const {
   for (std::size_t c = 0; c < components_.size(); ++c) {
     const auto& component = channel_.components[c];
     const auto& at = components_[c];
-    auto part = target_in(parts_, c * block_size, count);
-    const auto ratio = values_of(events.ratios, c, begin, count);
-    if (component.shapes.empty()) {
-      part = at.scale.value * ratio;
-    } else {
-      set_exponents(component, at, events, begin, count, part.data());
-      part = at.scale.value * ratio * part.exp();
-    }
-    lambda += part;
-  }
-}
-
-void UnbinnedTerms::add_block(const UnbinnedEvents& events, std::size_t begin, std::size_t count,
-                              Order order, std::span<double> gradient, std::span<double> hessian) {
-  // From here λ is the weight of the event over it.
-  auto inverse = target_in(lambda_, 0, count);
-  auto curve = target_in(curves_, 0, count);
-  curve = inverse.inverse();
-  inverse = curve;
-  if (!events.weights.empty()) inverse *= values_of(events.weights, begin, count);
-  curve *= inverse;
-  std::fill(jacobian_.begin(), jacobian_.end(), 0.0);
-  std::size_t first_slope = 0;
-  for (std::size_t c = 0; c < components_.size(); ++c) {
-    const auto& component = channel_.components[c];
-    auto& at = components_[c];
-    const auto part = target_in(parts_, c * block_size, count);
-    auto pull = target_in(pulls_, 0, count);
-    pull = -inverse * part;
-    at.sum += pull.sum();
-    add_shape_sums(component, at, events, begin, count, first_slope, pull.data(), order);
     for (std::size_t p = 0; p < component.local.size(); ++p)
-      target_in(jacobian_, component.slots[p] * block_size, count) += part * at.scale.first[p];
-    for (std::size_t s = 0; s < component.shapes.size(); ++s)
-      target_in(jacobian_, component.slots[component.shapes[s].place] * block_size, count) +=
-          part * target_in(slopes_, (first_slope + s) * block_size, count);
-    first_slope += component.shapes.size();
-  }
-  const auto& shared = channel_.shared;
-  for (std::size_t a = 0; a < shared.size(); ++a) {
-    const auto row = target_in(jacobian_, a * block_size, count);
-    gradient[shared[a]] -= (inverse * row).sum();
-    if (order != Order::hessian) continue;
-    for (std::size_t b = 0; b <= a; ++b)
-      hessian[std::max(shared[a], shared[b]) * parameters_ + std::min(shared[a], shared[b])] +=
-          (curve * row * target_in(jacobian_, b * block_size, count)).sum();
+      gradient[component.local[p]] +=
+          at.yield.value * at.yield.first[p] - shares_[c] * at.scale.first[p];
+    for (std::size_t s = 0; s < component.moving.size(); ++s)
+      gradient[component.local[component.moving[s]]] -= at.moved[s];
   }
 }
 
-void UnbinnedTerms::add_sums(std::span<double> gradient, std::span<double> hessian, Order order) {
-  for (std::size_t c = 0; c < components_.size(); ++c) {
+void UnbinnedTerms::add_hessian(std::span<double> hessian) {
+  const auto& shared = channel_.shared;
+  const std::size_t count = components_.size(), width = count + channel_.moving.size(),
+                    columns = shared.size();
+  // ∂λ / λ = jacobianᵀ y, and Σ w y y' is known.
+  std::fill(jacobian_.begin(), jacobian_.end(), 0.0);
+  const double* moments = moments_.data();
+  const double* own = own_.data();
+  for (std::size_t c = 0; c < count; ++c) {
     const auto& component = channel_.components[c];
     const auto& at = components_[c];
-    const std::size_t n = component.local.size(), k = component.shapes.size();
-    for (std::size_t p = 0; p < n; ++p)
-      gradient[component.local[p]] += at.yield.value * at.yield.first[p];
-    if (order != Order::hessian) continue;
+    const std::size_t n = component.local.size(), k = component.moving.size(),
+                      functions = component.shape.functions();
     const auto add = [&](std::size_t p, std::size_t q, double value) {
       if (component.local[p] >= component.local[q])
         hessian[component.local[p] * parameters_ + component.local[q]] += value;
     };
-    for (std::size_t p = 0; p < n; ++p)
+    for (std::size_t p = 0; p < n; ++p) {
+      jacobian_[c * columns + component.slots[p]] = at.scale.first[p];
       for (std::size_t q = 0; q < n; ++q)
         add(p, q,
-            at.yield.value * at.yield.second[p * n + q] + at.sum * at.scale.second[p * n + q]);
-    for (std::size_t s = 0; s < k; ++s) {
-      const std::size_t shape = component.shapes[s].place;
-      for (std::size_t p = 0; p < n; ++p) {
-        add(shape, p, at.sum_first[s] * at.scale.first[p]);
-        add(p, shape, at.sum_first[s] * at.scale.first[p]);
-      }
-      for (std::size_t t = 0; t < k; ++t)
-        add(shape, component.shapes[t].place, at.sum_second[std::max(s, t) * k + std::min(s, t)]);
+            at.yield.value * at.yield.second[p * n + q] - shares_[c] * at.scale.second[p * n + q]);
     }
+    for (std::size_t s = 0; s < k; ++s) {
+      const std::size_t p = component.moving[s];
+      jacobian_[(count + component.columns[s]) * columns + component.slots[p]] = 1.0;
+      for (std::size_t q = 0; q < n; ++q) {
+        add(p, q, -at.moved[s] * at.scale.first[q]);
+        add(q, p, -at.moved[s] * at.scale.first[q]);
+      }
+      for (std::size_t t = 0; t < k; ++t) {
+        double curve = own[std::max(s, t) * k + std::min(s, t)];
+        const double* second = at.shape.second.data() + (s * k + t) * functions;
+        for (std::size_t f = 0; f < functions; ++f) curve += second[f] * moments[f];
+        add(p, component.moving[t], -curve);
+      }
+    }
+    moments += functions;
+    own += k * k;
   }
+  for (std::size_t r = 0; r < width; ++r)
+    for (std::size_t a = 0; a < columns; ++a) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < width; ++i)
+        sum += gram_[std::max(r, i) * width + std::min(r, i)] * jacobian_[i * columns + a];
+      product_[r * columns + a] = sum;
+    }
+  for (std::size_t a = 0; a < columns; ++a)
+    for (std::size_t b = 0; b <= a; ++b) {
+      double sum = 0.0;
+      for (std::size_t r = 0; r < width; ++r)
+        sum += jacobian_[r * columns + a] * product_[r * columns + b];
+      hessian[std::max(shared[a], shared[b]) * parameters_ + std::min(shared[a], shared[b])] += sum;
+    }
 }
 
 double UnbinnedTerms::add(std::span<const double> point, const UnbinnedEvents& events, Order order,
                           std::span<double> gradient, std::span<double> hessian) {
   prepare(point, order);
-  double expected = 0.0, total = 0.0, sum = 0.0;
+  double expected = 0.0, total = static_cast<double>(events.size());
   for (const auto& component : components_) expected += component.yield.value;
-  for (std::size_t begin = 0; begin < events.size(); begin += block_size) {
-    const std::size_t count = std::min(block_size, events.size() - begin);
-    fill_block(events, begin, count);
-    const auto lambda = target_in(lambda_, 0, count);
-    if (!(lambda > 0.0).all()) return unbinned_infinity;
-    if (events.weights.empty()) {
-      sum += lambda.log().sum();
-      total += static_cast<double>(count);
-    } else {
-      const auto weight = values_of(events.weights, begin, count);
-      sum += (weight * lambda.log()).sum();
-      total += weight.sum();
-    }
-    if (order != Order::value) add_block(events, begin, count, order, gradient, hessian);
-  }
   if (!(expected >= 0.0)) return unbinned_infinity;
-  if (order != Order::value) add_sums(gradient, hessian, order);
+  if (!events.weights.empty()) {
+    total = 0.0;
+    for (const double weight : events.weights) total += weight;
+  }
+  unbinned::Sums sums{0.0, nullptr, nullptr, nullptr, nullptr};
+  if (order != Order::value) {
+    std::fill(shares_.begin(), shares_.end(), 0.0);
+    std::fill(moments_.begin(), moments_.end(), 0.0);
+    sums.shares = shares_.data();
+    sums.moments = moments_.data();
+  }
+  if (order == Order::hessian) {
+    std::fill(own_.begin(), own_.end(), 0.0);
+    std::fill(gram_.begin(), gram_.end(), 0.0);
+    sums.own = own_.data();
+    sums.gram = gram_.data();
+  }
+  if (!unbinned::kernels().add(view(events), vector_math::kernels().exponentiate, room_.data(),
+                               sums))
+    return unbinned_infinity;
+  if (order != Order::value) {
+    const double* moments = moments_.data();
+    for (std::size_t c = 0; c < components_.size(); ++c) {
+      auto& at = components_[c];
+      const std::size_t functions = channel_.components[c].shape.functions();
+      for (std::size_t s = 0; s < at.moved.size(); ++s) {
+        at.moved[s] = 0.0;
+        for (std::size_t k = 0; k < functions; ++k)
+          at.moved[s] += at.shape.first[s * functions + k] * moments[k];
+      }
+      moments += functions;
+    }
+    add_gradient(gradient);
+    if (order == Order::hessian) add_hessian(hessian);
+  }
   const double offset = total > 0.0 ? total * std::log(total) : 0.0;
-  return expected - total - (sum - offset);
+  return expected - total - (sums.logs - offset);
 }
 
 }  // namespace neyman::detail

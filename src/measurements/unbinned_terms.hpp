@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "measurements/component_shape.hpp"
 #include "measurements/evaluation_order.hpp"
 #include "measurements/interpolation.hpp"
+#include "measurements/normaliser_table.hpp"
+#include "measurements/unbinned_kernels.hpp"
 #include "neyman/measurements/unbinned_channel.hpp"
 
 namespace neyman::detail {
@@ -24,25 +27,27 @@ struct CompiledComponent {
     std::size_t place = 0;  // in `local`
     std::optional<FactorInterpolation> interpolation = {};
   };
-  struct Shape {
-    std::size_t place = 0;
-    std::size_t row = 0;  // of log_low and log_high
-  };
   std::string name;
   double yield = 0.0;
   std::vector<Factor> factors;
   std::vector<PolynomialTerm> polynomial;
-  std::vector<Shape> shapes;
-  std::vector<std::size_t> local;         // the parameters that it depends on, each once
-  std::vector<std::size_t> slots;         // of these in the channel's `shared`
-  double normalisation = 1.0;             // what the ratios are divided by
-  std::vector<double> simulated_weights;  // w_j r_cj / Z of the simulated events, with sum 1
+  ComponentShape shape;
+  std::size_t first_row = 0;                    // of the events' functions
+  std::vector<std::size_t> local;               // the parameters that it depends on, each once
+  std::vector<std::size_t> slots;               // of these in the channel's `shared`
+  std::vector<std::size_t> moving;              // those of its shape: places in `local`
+  std::vector<std::size_t> columns;             // the same: places in the channel's `moving`
+  double normalisation = 1.0;                   // what the ratios are divided by
+  std::optional<DirectNormaliser> direct = {};  // where it has a shape
+  std::optional<NormaliserTable> table = {};    // where one is good enough
 };
 
 struct CompiledUnbinned {
   std::string name;
   std::vector<CompiledComponent> components;
   std::vector<std::size_t> shared;  // parameters of all components, each once
+  std::vector<std::size_t> moving;  // those of shapes
+  std::size_t functions = 0;        // of all shapes
   std::shared_ptr<const UnbinnedEvents> simulated;
 };
 
@@ -73,34 +78,31 @@ class UnbinnedTerms {
   };
   struct Component {
     Relative yield, scale;  // ν_c, and ν_c / Z_c
-    std::vector<ShiftInterpolation> shifts;
-    double sum = 0.0;  // Σ q, Σ q e and Σ q e² over events, where q = −w ν_c r_c / λ
-    std::vector<double> sum_first, sum_second;
+    std::vector<double> point;
+    ComponentShape::Values shape;
+    LogNormaliser normaliser;
+    std::vector<double> moved;  // Σ w u_c e_s, by moving parameter
   };
-  static constexpr std::size_t block_size = 256;
 
   void prepare(std::span<const double> point, EvaluationOrder order);
   void set_yield(const CompiledComponent& component, Component& out, std::span<const double> point);
-  void normalise(const CompiledComponent& component, Component& out, EvaluationOrder order);
-  /// Σ_s δ_s of a block of events.
-  void set_exponents(const CompiledComponent& component, const Component& at,
-                     const UnbinnedEvents& events, std::size_t begin, std::size_t count,
-                     double* out) const;
-  /// Adds Σ w e and Σ w e² of a block to the component's sums, and keeps the slopes e.
-  void add_shape_sums(const CompiledComponent& component, Component& at,
-                      const UnbinnedEvents& events, std::size_t begin, std::size_t count,
-                      std::size_t first_slope, const double* weights, EvaluationOrder order);
-  /// The densities of a block of events, and what each component has in them.
-  void fill_block(const UnbinnedEvents& events, std::size_t begin, std::size_t count);
-  void add_block(const UnbinnedEvents& events, std::size_t begin, std::size_t count,
-                 EvaluationOrder order, std::span<double> gradient, std::span<double> hessian);
-  void add_sums(std::span<double> gradient, std::span<double> hessian, EvaluationOrder order);
+  /// The scale from the yield and Z_c(φ).
+  void normalise(const CompiledComponent& component, Component& out, std::span<const double> point,
+                 EvaluationOrder order);
+  /// The events as the kernels take them, at the point that was prepared.
+  unbinned::Events view(const UnbinnedEvents& events);
+  void add_gradient(std::span<double> gradient) const;
+  void add_hessian(std::span<double> hessian);
 
   const CompiledUnbinned& channel_;
   std::size_t parameters_;
   std::vector<Component> components_;
-  std::vector<double> lambda_, curves_, pulls_, parts_, slopes_, jacobian_;  // of a block
-  std::vector<double> factor_first_, factor_second_;                         // of one factor, local
+  std::vector<unbinned::Component> view_;
+  std::vector<const double*> rows_;  // of all functions
+  std::vector<double> room_;
+  std::vector<double> shares_, moments_, own_, gram_;  // sums over events
+  std::vector<double> jacobian_, product_;             // (components, then moving) × shared
+  std::vector<double> factor_first_, factor_second_;   // of one factor, local
 };
 
 }  // namespace neyman::detail

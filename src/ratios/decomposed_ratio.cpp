@@ -199,6 +199,12 @@ Matrix DecomposedRatio::component_ratios(MatrixView x) const {
   return out;
 }
 
+Matrix DecomposedRatio::held_out_ratios(const FoldedSample& sample) const {
+  return compose(sample.size(), [&](std::size_t p) {
+    return pairs_[p].held_out(sample, pairs_[p].held_out_scores(sample));
+  });
+}
+
 Matrix DecomposedRatio::replica_ratios(const Scores& scores, std::size_t replica) const {
   const std::size_t events = scores.of_pair.empty() ? 0 : scores.of_pair.front().rows();
   return compose(events,

@@ -422,6 +422,63 @@ std::unique_ptr<SummedRatio> SeparableRatio::over(MatrixView x,
   return out;
 }
 
+Matrix SeparableRatio::functions(MatrixView x) const {
+  const std::size_t terms = basis_.size(), stride = round_up(terms, 8);
+  std::vector<std::vector<double>> coefficients;
+  for (const auto& fold : folds_) {
+    coefficients.emplace_back();
+    for (std::size_t j = 0; j < fold->features.size(); ++j)
+      for (std::size_t k = 0; k < terms; ++k)
+        coefficients.back().push_back(static_cast<double>(fold->coefficients[j * stride + k]));
+  }
+  return functions_of(x, coefficients);
+}
+
+Matrix SeparableRatio::functions(MatrixView x, std::uint64_t replica) const {
+  const std::size_t terms = basis_.size(), stride = round_up(terms, 8);
+  std::vector<std::vector<double>> coefficients;
+  for (std::size_t f = 0; f < folds_.size(); ++f) {
+    const Fold& fold = *folds_[f];
+    RandomStream random(replica, "separable replica", f);
+    std::vector<double> fluctuation(fold.influence.rows());
+    for (double& value : fluctuation) value = random.normal();
+    coefficients.emplace_back();
+    for (std::size_t j = 0; j < fold.features.size(); ++j)
+      for (std::size_t k = 0; k < terms; ++k) {
+        double sum = static_cast<double>(fold.coefficients[j * stride + k]);
+        for (std::size_t g = 0; g < fluctuation.size(); ++g)
+          sum += fluctuation[g] * fold.influence(g, j * terms + k);
+        coefficients.back().push_back(sum);
+      }
+  }
+  return functions_of(x, coefficients);
+}
+
+/// Σ_j φ_j(x) A_jk, averaged over the folds; A is features × terms.
+Matrix SeparableRatio::functions_of(MatrixView x,
+                                    const std::vector<std::vector<double>>& coefficients) const {
+  check_same_size("SeparableRatio::functions", "x", x.cols(), features(),
+                  "one column for each feature");
+  const std::size_t terms = basis_.size();
+  Matrix out(terms, x.rows());
+  const double share = 1.0 / static_cast<double>(folds_.size());
+  for (std::size_t f = 0; f < folds_.size(); ++f) {
+    const Fold& fold = *folds_[f];
+    std::vector<double> sums(terms);
+    fold.each_tile(x, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
+      for (std::size_t r = 0; r < count; ++r) {
+        const float* row = phi.data() + r * fold.features.stride();
+        std::fill(sums.begin(), sums.end(), 0.0);
+        for (std::size_t j = 0; j < fold.features.size(); ++j)
+          for (std::size_t k = 0; k < terms; ++k)
+            sums[k] += static_cast<double>(row[j]) * coefficients[f][j * terms + k];
+        for (std::size_t k = 0; k < terms; ++k) out(k, begin + r) += share * sums[k];
+      }
+    });
+  }
+  return out;
+}
+
 std::size_t SeparableRatio::count_outside(MatrixView x) const {
   std::size_t outside = 0;
   for (std::size_t i = 0; i < x.rows(); ++i) {

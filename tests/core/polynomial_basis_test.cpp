@@ -52,19 +52,23 @@ TEST(PolynomialBasis, DerivativesAgreeWithDifferences) {
   const ParameterSpace space({{"a", -1, 2, {}}, {"b", 3, 4, {}}, {"c", -5, 5, {}}});
   const PolynomialBasis basis(space, 5);
   const std::vector<double> point{0.3, 3.9, -4.2};
-  std::vector<double> values(basis.size()), slopes(basis.size() * 3);
-  basis.values(point, values, slopes);
+  std::vector<double> values(basis.size()), slopes(basis.size() * 3), curves(basis.size() * 9);
+  basis.values(point, values, slopes, curves);
   for (std::size_t p = 0; p < 3; ++p) {
     const double h = 1e-5;
     auto up = point, down = point;
     up[p] += h;
     down[p] -= h;
-    std::vector<double> high(basis.size()), low(basis.size());
-    basis.values(up, high);
-    basis.values(down, low);
-    for (std::size_t k = 0; k < basis.size(); ++k)
+    std::vector<double> high(basis.size()), low(basis.size()), rises(slopes), falls(slopes);
+    basis.values(up, high, rises);
+    basis.values(down, low, falls);
+    for (std::size_t k = 0; k < basis.size(); ++k) {
       EXPECT_NEAR(slopes[k * 3 + p], (high[k] - low[k]) / (2 * h),
                   1e-6 * (1 + std::abs(slopes[k * 3 + p])));
+      for (std::size_t q = 0; q < 3; ++q)
+        EXPECT_NEAR(curves[(k * 3 + p) * 3 + q], (rises[k * 3 + q] - falls[k * 3 + q]) / (2 * h),
+                    1e-6 * (1 + std::abs(curves[(k * 3 + p) * 3 + q])));
+    }
   }
 }
 

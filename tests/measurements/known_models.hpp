@@ -1,6 +1,9 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -50,6 +53,30 @@ inline Workspace on_off_workspace(double signal, double background, double uncer
   auto out = counting_workspace(signal, background, observed, lowest);
   out.channels[0].samples[1].modifiers = {Modifier::shape_sys("size", {uncertainty})};
   return out;
+}
+
+/// The gradient and the information of the observed data against differences of ℓ and of gradients.
+inline void expect_derivatives(const StatisticalModel& model, const std::vector<double>& point,
+                               const std::string& name = {}) {
+  constexpr double step = 1e-5, tolerance = 2e-5;
+  const ModelLikelihood likelihood(model, model.observed());
+  const std::size_t n = model.size();
+  std::vector<double> gradient(n), up(n), down(n);
+  ASSERT_GT(likelihood(point, gradient), Likelihood::forbidden);
+  const auto information = likelihood.information(point);
+  for (std::size_t p = 0; p < n; ++p) {
+    auto above = point, below = point;
+    above[p] += step;
+    below[p] -= step;
+    const double slope = (likelihood(above, up) - likelihood(below, down)) / (2.0 * step);
+    const auto where = name + " " + model.parameters()[p].name;
+    EXPECT_NEAR(gradient[p], slope, tolerance * (1.0 + std::abs(slope))) << where;
+    for (std::size_t q = 0; q < n; ++q) {
+      const double curve = -(up[q] - down[q]) / (2.0 * step);
+      EXPECT_NEAR(information(p, q), curve, tolerance * (1.0 + std::abs(curve)))
+          << where << " " << model.parameters()[q].name;
+    }
+  }
 }
 
 }  // namespace neyman::testing

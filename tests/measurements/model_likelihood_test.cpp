@@ -31,49 +31,10 @@ std::vector<std::vector<double>> points_of(const StatisticalModel& model) {
   return out;
 }
 
-TEST(ModelLikelihood, GradientEqualsDifferences) {
+TEST(ModelLikelihood, DerivativesEqualDifferences) {
   for (const auto* name : reference_names) {
     const auto model = reference_model(name);
-    const ModelLikelihood likelihood(model, model.observed());
-    std::vector<double> gradient(model.size());
-    for (const auto& point : points_of(model)) {
-      ASSERT_GT(likelihood(point, gradient), Likelihood::forbidden);
-      for (std::size_t p = 0; p < model.size(); ++p) {
-        // With more than the first order where μ is 0: a one-sided difference would do too.
-        const double h = 1e-5;
-        auto above = point, below = point;
-        above[p] += h;
-        below[p] -= h;
-        const double difference = (likelihood(above) - likelihood(below)) / (2.0 * h);
-        EXPECT_NEAR(gradient[p], difference, 1e-5 * (1.0 + std::abs(difference)))
-            << name << " " << model.parameters()[p].name;
-      }
-    }
-  }
-}
-
-TEST(ModelLikelihood, InformationEqualsDifferencesOfGradients) {
-  for (const auto* name : reference_names) {
-    const auto model = reference_model(name);
-    const ModelLikelihood likelihood(model, model.observed());
-    const std::size_t n = model.size();
-    std::vector<double> up(n), down(n);
-    for (const auto& point : points_of(model)) {
-      const auto information = likelihood.information(point);
-      for (std::size_t p = 0; p < n; ++p) {
-        const double h = 1e-5;
-        auto above = point, below = point;
-        above[p] += h;
-        below[p] -= h;
-        likelihood(above, up);
-        likelihood(below, down);
-        for (std::size_t q = 0; q < n; ++q) {
-          const double difference = -(up[q] - down[q]) / (2.0 * h);
-          EXPECT_NEAR(information(p, q), difference, 2e-5 * (1.0 + std::abs(difference)))
-              << name << " " << model.parameters()[p].name << " " << model.parameters()[q].name;
-        }
-      }
-    }
+    for (const auto& point : points_of(model)) testing::expect_derivatives(model, point, name);
   }
 }
 

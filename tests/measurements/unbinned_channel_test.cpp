@@ -41,13 +41,12 @@ double reference(double x) { return gauss(x, 0.0, 2.0); }
 std::shared_ptr<const UnbinnedEvents> shifted_events(const Draw& x) {
   auto out = std::make_shared<UnbinnedEvents>();
   out->ratios = Matrix(2, x.size());
-  out->log_low = Matrix(1, x.size());
-  out->log_high = Matrix(1, x.size());
+  out->functions = Matrix(2, x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     out->ratios(0, i) = signal(x[i]) / reference(x[i]);
     out->ratios(1, i) = background(x[i], 0.0) / reference(x[i]);
-    out->log_low(0, i) = std::log(background(x[i], -1.0) / background(x[i], 0.0));
-    out->log_high(0, i) = std::log(background(x[i], 1.0) / background(x[i], 0.0));
+    out->functions(0, i) = std::log(background(x[i], -1.0) / background(x[i], 0.0));
+    out->functions(1, i) = std::log(background(x[i], 1.0) / background(x[i], 0.0));
   }
   return out;
 }
@@ -64,7 +63,10 @@ UnbinnedChannel shifted_channel(const Draw& observed, std::size_t simulated,
   RandomStream random(1, "simulated");
   return {"events",
           {{"signal", signal_yield, {Modifier::norm_factor("mu")}},
-           {"background", background_yield, {Modifier::norm_sys("size", 0.9, 1.1)}, {"shift"}}},
+           {"background",
+            background_yield,
+            {Modifier::norm_sys("size", 0.9, 1.1)},
+            {variation("shift")}}},
           shifted_events(observed),
           shifted_events(draw_gauss(simulated, 0.0, 2.0, random)),
           normalise};
@@ -81,40 +83,20 @@ Draw some_data() {
   return draw_shifted(1.0, 0.0, random);
 }
 
-void expect_derivatives(const StatisticalModel& model, const std::vector<double>& point) {
-  const ModelLikelihood likelihood(model, model.observed());
-  const std::size_t n = model.size();
-  std::vector<double> gradient(n), up(n), down(n);
-  ASSERT_GT(likelihood(point, gradient), Likelihood::forbidden);
-  const auto information = likelihood.information(point);
-  for (std::size_t p = 0; p < n; ++p) {
-    const double h = 1e-5;
-    auto above = point, below = point;
-    above[p] += h;
-    below[p] -= h;
-    const double slope = (likelihood(above, up) - likelihood(below, down)) / (2.0 * h);
-    EXPECT_NEAR(gradient[p], slope, 1e-5 * (1.0 + std::abs(slope))) << p;
-    for (std::size_t q = 0; q < n; ++q) {
-      const double curve = -(up[q] - down[q]) / (2.0 * h);
-      EXPECT_NEAR(information(p, q), curve, 1e-5 * (1.0 + std::abs(curve))) << p << " " << q;
-    }
-  }
-}
-
 TEST(UnbinnedChannel, LikelihoodIsItsFormula) {
   const auto data = some_data();
   const auto model = shifted_model(data);
   const ModelLikelihood likelihood(model, model.observed());
   EXPECT_EQ(model.parameters().names(), (std::vector<std::string>{"mu", "size", "shift"}));
   EXPECT_EQ(likelihood.events(), data.size());
-  // Σ log λ − ν, up to what does not depend on θ. For |α| ≥ 1 the variation is log_high or log_low
+  // Σ log λ − ν, up to what does not depend on θ. For |α| ≥ 1 the shape is the variation at ±1
   // times |α|, and Z its mean over the simulated events.
   RandomStream random(1, "simulated");
   const auto simulated = shifted_events(draw_gauss(4000, 0.0, 2.0, random));
   const auto events = shifted_events(data);
   const auto shape = [](const UnbinnedEvents& of, std::size_t i, double alpha) {
     return of.ratios(1, i) *
-           std::exp(alpha * (alpha > 0.0 ? of.log_high(0, i) : -of.log_low(0, i)));
+           std::exp(alpha * (alpha > 0.0 ? of.functions(1, i) : -of.functions(0, i)));
   };
   const auto formula = [&](double mu, double size, double alpha) {
     double varied = 0.0, nominal = 0.0;  // the mean ratios: exact ones have 1
@@ -141,7 +123,7 @@ TEST(UnbinnedChannel, DerivativesEqualDifferences) {
   const auto model = shifted_model(some_data(), 500);
   for (const auto& point : std::vector<std::vector<double>>{
            {1.0, 0.0, 0.0}, {0.4, -0.7, 0.6}, {2.0, 1.5, -1.8}, {0.0, 0.3, 0.2}})
-    expect_derivatives(model, point);
+    testing::expect_derivatives(model, point);
 }
 
 TEST(UnbinnedChannel, ShapesStayNormalisedAndPositive) {
@@ -299,7 +281,7 @@ TEST(UnbinnedChannel, InterferenceIsItsAmplitudeSquared) {
     EXPECT_NEAR(likelihood(std::vector<double>{mu}) - likelihood(std::vector<double>{1.0}),
                 formula(mu) - formula(1.0), 1e-9)
         << mu;
-    expect_derivatives(model, {mu});
+    testing::expect_derivatives(model, {mu});
   }
 }
 
@@ -384,10 +366,10 @@ TEST(UnbinnedChannel, WrongInputsAreRefused) {
   EXPECT_EQ(
       message([](auto& channel, auto&) {
         auto events = *channel.observed;
-        events.log_high = Matrix(1, 2);
+        events.functions = Matrix(2, 2);
         channel.observed = std::make_shared<UnbinnedEvents>(events);
       }),
-      "StatisticalModel: channel 'events', observed, log_high, columns has 2 values, but must "
+      "StatisticalModel: channel 'events', observed, functions, columns has 2 values, but must "
       "have 3 (one an event)");
   EXPECT_EQ(message([](auto& channel, auto&) {
               auto events = *channel.observed;

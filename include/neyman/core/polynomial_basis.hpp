@@ -29,12 +29,15 @@ class PolynomialBasis {
   /// The same with ∂P_k/∂θ_p, by rows k.
   void values(std::span<const double> point, std::span<double> out,
               std::span<double> derivatives) const;
+  /// The same with ∂²P_k/∂θ_p∂θ_q too, by rows k, then p. Spans of derivatives may be empty.
+  void values(std::span<const double> point, std::span<double> out, std::span<double> derivatives,
+              std::span<double> second) const;
 
   /// How many there are: (degree + parameters choose degree) − 1.
   static std::size_t count(std::size_t parameters, std::size_t degree);
 
  private:
-  void legendre(std::span<const double> point, std::span<double> tables, bool derivatives) const;
+  void legendre(std::span<const double> point, std::span<double> tables, std::size_t order) const;
 
   struct Recurrence {
     double norm, first, second;  // of u · the last, and of the one before

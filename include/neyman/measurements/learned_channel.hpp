@@ -63,7 +63,8 @@ struct ComponentSamples {
 /// Negative weights: the classifiers learn m(x), the density of the events with weights |w|. One
 /// more classifier tells the events of negative weight from the others, which gives the mean sign
 /// of an event at x, and p(x) = m(x) · sign(x) / mean sign: exactly (N₊ p₊ − N₋ p₋) / (N₊ − N₋), so
-/// that no event is dropped and no weight is clipped. The reference is made of m.
+/// that no event is dropped and no weight is clipped. The reference is made of m. Fewer than ten
+/// negative events a fold are too few to learn from: the mean sign is then the same everywhere.
 ///
 /// Cheap to copy; may be used from several threads.
 class LearnedChannel {
@@ -81,7 +82,7 @@ class LearnedChannel {
     /// Events of the reference that are kept: they normalise, and toys are drawn from them. At
     /// most; evenly from the components.
     std::size_t simulated = 200000;
-    std::uint64_t seed = 0;
+    std::uint64_t seed = 0;  ///< of everything; those of `ratios` and `shape` are not used
   };
 
   /// Trains everything. Folds are `tasks` where others share them.
@@ -119,7 +120,7 @@ class LearnedChannel {
   /// How many replicas of calibrations express the uncertainty from finite simulation.
   std::size_t replicas() const;
   /// The same channel as replica b of the simulation makes it: a fit of it has moved by what finite
-  /// simulation does to the result (see `simulation_covariance` in model_fit.hpp).
+  /// simulation does to the result (see `add_simulation_covariance` in model_fit.hpp).
   UnbinnedChannel channel(std::string name, std::vector<UnbinnedComponent> components,
                           MatrixView observed, std::size_t replica) const;
 

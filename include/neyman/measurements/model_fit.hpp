@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,12 +42,24 @@ Matrix correlations(const Fit& fit);
 
 /// The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level, the others
 /// profiled: the asymmetric errors of MINOS. `ok` is false where a profile fit failed or found a
-/// better maximum.
+/// better maximum. With `include_simulation`, the quantile is multiplied by 1 + σ²_simulation /
+/// σ²_statistical of the fit: wider by what finite simulation adds.
 /// @throw ArgumentError where the level or the parameter is out of range, or the fit failed
 ///   or holds the parameter.
 Interval profile_interval(const StatisticalModel& model, const MeasurementData& data,
-                          const Fit& best, std::size_t parameter,
-                          double level = 0.6826894921370859);
+                          const Fit& best, std::size_t parameter, double level = 0.6826894921370859,
+                          bool include_simulation = false);
+
+/// Sets the fit's `simulation_covariance`, what finite simulation adds to its errors: the
+/// covariance of the estimates over replicas of the model with their own observed data, which is
+/// the same data as described by other simulations (LearnedChannel makes such channels). Each is
+/// fitted from the estimate; parameters that the fit held are held. Returns how many of the fits
+/// failed, which do not count.
+/// @throw ArgumentError where the fit failed, a replica has other parameters, or fewer than two
+///   converge.
+std::size_t add_simulation_covariance(Fit& best, const StatisticalModel& model,
+                                      std::size_t replicas,
+                                      const std::function<StatisticalModel(std::size_t)>& replica);
 
 /// What the data say about a constrained parameter, in units of its constraint.
 struct Pull {

@@ -12,7 +12,6 @@
 // How the density of a component moves with parameters.
 namespace neyman {
 
-class ParameterizedRatio;
 class Ratio;
 class SeparableRatio;
 
@@ -57,6 +56,8 @@ ShapePtr separable_shape(const SeparableRatio& ratio, std::vector<double> nomina
 /// parameter). As good as log r of an event is near such a polynomial.
 class LatticeShape final : public Shape {
  public:
+  /// @throw ArgumentError where the nominal point is outside of the ranges, a degree is not in
+  ///   [1, 64], or there are more than 100 000 nodes.
   LatticeShape(ParameterSpace parameters, std::vector<double> nominal,
                std::vector<std::size_t> degrees);
 
@@ -69,13 +70,18 @@ class LatticeShape final : public Shape {
   /// θ_k, one a row.
   const Matrix& nodes() const { return nodes_; }
   /// f_k(x): one row a node, one column an event.
+  /// @throw ArgumentError where the ratio is not known at a node.
   Matrix describe(const Ratio& ratio, MatrixView x) const;
 
  private:
+  void set_products(std::span<const double> point, std::span<double> values,
+                    std::span<double> first, std::span<double> second) const;
+
   ParameterSpace parameters_;
   std::vector<double> nominal_;
   std::vector<std::size_t> degrees_;
   Matrix nodes_;
+  std::vector<double> offset_;  // Lagrange polynomials at the nominal point
 };
 
 }  // namespace neyman

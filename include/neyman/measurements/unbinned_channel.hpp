@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neyman/core/matrix.hpp"
+#include "neyman/measurements/shape.hpp"
 #include "neyman/measurements/workspace.hpp"
 
 // A channel without bins: the likelihood of each event, as the ratio of each component's density to
@@ -34,9 +35,9 @@ struct Coefficient {
 /// What the model knows about some events x_i. Rows run along events.
 struct UnbinnedEvents {
   Matrix ratios;  ///< components × events: r_c(x) = p_c(x) / p_ref(x) at nominal parameters
-  /// Variations × events: log p_c(x | α = ∓1) − log p_c(x | 0), a row for each shape of each
-  /// component, in their order.
-  Matrix log_low = {}, log_high = {};
+  /// Functions × events: f_k(x), a row for each function of each shape of each component, in their
+  /// order.
+  Matrix functions = {};
   std::vector<double> weights = {};  ///< one an event, or empty: all 1
 
   std::size_t size() const { return ratios.cols(); }
@@ -44,16 +45,16 @@ struct UnbinnedEvents {
 
 /// A part of the expected events: ν_c(θ) p_c(x; α), with ν_c = yield × coefficient × factors.
 ///
-/// The shape moves with parameters α_k by up and down variations:
-/// p_c(x; α) = p_c(x) exp(Σ_k δ_k(x; α_k)) / Z_c(α), where δ_k goes through log_low at −1, 0 at 0
-/// and log_high at 1: linear outside of [−1, 1], a polynomial inside, continuous with two
-/// derivatives. It is positive for every α, and Z_c, the mean of the exponential over the simulated
-/// events of the component, keeps it normalised.
+/// The density moves with the parameters φ of its shapes, of which there may be several:
+/// p_c(x; φ) = p_c(x) exp(Σ_k b_k(φ) f_k(x)) / Z_c(φ). It is positive for every φ, and Z_c, the mean
+/// of the exponential over the simulated events of the component, keeps it normalised. Z_c is
+/// tabulated when the model is made, to 1e-6 or better, where that is possible, for an evaluation
+/// not to need the simulated events.
 struct UnbinnedComponent {
   std::string name;
   double yield = 0.0;                    ///< expected events at nominal parameters
   std::vector<Modifier> modifiers = {};  ///< norm_factor, norm_sys and lumi
-  std::vector<std::string> shapes = {};  ///< names of the α, constrained by N(0, 1)
+  std::vector<ShapePtr> shapes = {};     ///< with different parameters
   Coefficient coefficient = {};
 };
 

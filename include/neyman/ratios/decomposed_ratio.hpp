@@ -39,6 +39,8 @@ class DecomposedRatio final : public MixtureRatio {
   std::vector<double> replica_normalisation(std::size_t replica) const override;
   std::size_t count_outside(MatrixView x) const override;
 
+  /// q_c of each event of a sample that it was trained with, by classifiers that have not seen it.
+  Matrix held_out_ratios(const FoldedSample& sample) const;
   /// log r̂ between the components c and c' of every event.
   LogRatios pair_log_ratios(MatrixView x, std::size_t numerator, std::size_t denominator) const;
   /// The trained pair c < c'.

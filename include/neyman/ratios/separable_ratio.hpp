@@ -88,6 +88,15 @@ class SeparableRatio final : public ParameterizedRatio {
   std::size_t count_outside(MatrixView x) const override;
   void save(Archive& archive) const override;
 
+  /// The polynomials P_k(θ).
+  const PolynomialBasis& basis() const { return basis_; }
+  /// f_k(x), averaged over the folds: one row a polynomial, one column an event.
+  /// @throw ArgumentError where x has other columns.
+  Matrix functions(MatrixView x) const;
+  /// The same as they might be had other events been simulated: replica b has its own normal
+  /// fluctuation of the coefficients.
+  Matrix functions(MatrixView x, std::uint64_t replica) const;
+
   /// The effective number of nodes in an event's region, averaged over events. Of a lattice, below
   /// 5 are too few; among random θ, the event's own is one of them.
   double resolution() const;
@@ -102,6 +111,8 @@ class SeparableRatio final : public ParameterizedRatio {
   struct Fold;
 
  private:
+  Matrix functions_of(MatrixView x, const std::vector<std::vector<double>>& coefficients) const;
+
   PolynomialBasis basis_, normaliser_;
   std::vector<double> low_, high_;  // of each feature over the training events
   std::vector<std::unique_ptr<Fold>> folds_;

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "measurements/evaluation_order.hpp"
+#include "measurements/normaliser_table.hpp"
+#include "measurements/unbinned_kernels.hpp"
+#include "neyman/core/matrix.hpp"
+#include "neyman/measurements/shape.hpp"
+
+namespace neyman::detail {
+
+/// All shapes of a component as one, over all their parameters φ ("moving"), each once.
+class ComponentShape {
+ public:
+  /// `places[s]` are those of the parameters of shapes[s] among the moving ones.
+  ComponentShape(std::vector<ShapePtr> shapes, std::vector<std::vector<std::size_t>> places,
+                 std::size_t moving);
+  ComponentShape() = default;
+
+  std::size_t functions() const { return functions_; }
+  std::size_t moving() const { return moving_; }
+
+  /// b_k(φ) and its derivatives at one point.
+  struct Values {
+    std::vector<double> values;                        // functions
+    std::vector<double> first;                         // moving × functions
+    std::vector<double> second;                        // moving × moving × functions
+    std::vector<double> point, own_first, own_second;  // memory of one shape
+  };
+  void evaluate(std::span<const double> point, EvaluationOrder order, Values& out) const;
+  /// Where higher derivatives by a moving parameter jump, ascending, each once.
+  std::vector<double> breaks(std::size_t moving) const;
+
+ private:
+  std::vector<ShapePtr> shapes_;
+  std::vector<std::vector<std::size_t>> places_;
+  std::size_t functions_ = 0, moving_ = 0;
+};
+
+/// Z(φ) = Σ_j w_j exp(Σ_k b_k(φ) f_k(x_j)) over simulated events with weights of sum one, event by
+/// event.
+class DirectNormaliser {
+ public:
+  /// The events must outlive it.
+  DirectNormaliser(const ComponentShape& shape, const Matrix& functions, std::size_t first_row,
+                   std::vector<double> weights);
+
+  std::size_t events() const { return weights_.size(); }
+  /// log Z with its derivatives, for b(φ) that are given.
+  void evaluate(const ComponentShape::Values& at, std::size_t moving, EvaluationOrder order,
+                LogNormaliser& out) const;
+  /// log Z(φ) at many φ, one a row: in parallel.
+  std::vector<double> each(const ComponentShape& shape, const Matrix& points) const;
+
+ private:
+  std::vector<const double*> rows_;
+  std::vector<double> weights_;
+};
+
+}  // namespace neyman::detail

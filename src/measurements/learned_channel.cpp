@@ -1,0 +1,775 @@
+#include "neyman/measurements/learned_channel.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parameters_archive.hpp"
+#include "neyman/core/random.hpp"
+#include "neyman/distributed/tasks.hpp"
+#include "neyman/ratios/decomposed_ratio.hpp"
+
+namespace neyman {
+
+namespace {
+
+constexpr const char* learned = "LearnedChannel";
+// Of |log r|, so that sums of ratios and their inverses stay doubles.
+constexpr double log_limit = 300.0;
+// Where the mean sign of a sample is learned as zero or less, its logarithm is that of this part of
+// the sample's mean.
+constexpr double least_sign = 1e-3;
+// With fewer negative events for each fold, how their share varies with x cannot be learned.
+constexpr std::size_t least_negative = 10;
+
+/// What tells the events of negative weight from the others, p₊ / p₋: the mean sign at x over that
+/// of the sample is (a r − 1) / (a r + 1) / mean, with a = N₊ / N₋.
+struct SignRatio {
+  CrossFit fit;
+  double odds = 1.0, mean = 1.0;
+
+  std::vector<double> values(const LogRatios& logs) const {
+    std::vector<double> out(logs.size());
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] =
+          std::tanh(0.5 * (std::log(odds) + std::clamp(logs[i], -log_limit, log_limit))) / mean;
+    return out;
+  }
+  void save(Archive& archive) const {
+    archive.set("odds", odds);
+    archive.set("mean", mean);
+    fit.save(archive.child("fit"));
+  }
+  static SignRatio load(const Archive& archive) {
+    SignRatio out;
+    out.odds = archive.number("odds");
+    out.mean = archive.number("mean");
+    out.fit.load(archive.child("fit"));
+    return out;
+  }
+};
+
+Samples magnitudes(const Samples& samples) {
+  auto out = samples;
+  for (double& weight : out.weights) weight = std::abs(weight);
+  return out;
+}
+
+/// The positive and the negative events of a sample apart, where the latter are many.
+struct SignParts {
+  std::optional<FoldedSample> positive = {}, negative = {};
+  std::vector<std::size_t> positive_events = {}, negative_events = {};
+  double positive_sum = 0.0, negative_sum = 0.0;
+
+  SignParts(const Samples& samples, const RatioConfig& config, std::uint64_t& stream) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const double weight = samples.weight(i);
+      (weight < 0.0 ? negative_events : positive_events).push_back(i);
+      (weight < 0.0 ? negative_sum : positive_sum) += std::abs(weight);
+    }
+    if (negative_events.size() < least_negative * config.folds) return;
+    positive.emplace(samples.take(positive_events), config, stream++);
+    negative.emplace(magnitudes(samples.take(negative_events)), config, stream++);
+  }
+
+  bool known() const { return negative.has_value(); }
+  /// log p₊ / p₋ of each event by classifiers that have not seen it.
+  LogRatios held_out(const SignRatio& sign) const {
+    LogRatios out(positive_events.size() + negative_events.size());
+    const auto put = [&](const FoldedSample& part, const std::vector<std::size_t>& events) {
+      const auto logs = sign.fit.held_out(part, sign.fit.held_out_scores(part));
+      for (std::size_t i = 0; i < events.size(); ++i) out[events[i]] = logs[i];
+    };
+    put(*positive, positive_events);
+    put(*negative, negative_events);
+    return out;
+  }
+};
+
+/// The ratio of one variation to the nominal density.
+struct VariedRatio {
+  CrossFit fit;
+  std::optional<SignRatio> sign = {};
+
+  void save(Archive& archive) const {
+    fit.save(archive.child("fit"));
+    if (sign) sign->save(archive.child("sign"));
+  }
+  static VariedRatio load(const Archive& archive) {
+    VariedRatio out;
+    out.fit.load(archive.child("fit"));
+    if (archive.has_child("sign")) out.sign = SignRatio::load(archive.child("sign"));
+    return out;
+  }
+};
+
+struct LearnedComponent {
+  std::string name;
+  std::optional<SignRatio> sign = {};
+  std::vector<std::string> varied = {};                     // parameters of variations
+  std::vector<std::array<VariedRatio, 2>> variations = {};  // low, high
+  std::vector<std::shared_ptr<const SeparableRatio>> members = {};
+  std::vector<double> nominal = {};
+  std::vector<ShapePtr> shapes = {};
+
+  void set_shapes() {
+    for (const auto& parameter : varied) shapes.push_back(variation(parameter));
+    if (!members.empty()) shapes.push_back(separable_shape(*members[0], nominal));
+  }
+};
+
+/// Scores of events that no classifier has learned from, so that replicas need not score again.
+class Scored {
+ public:
+  explicit Scored(MatrixView x) : x_(x) {}
+
+  MatrixView x() const { return x_; }
+  LogRatios logs(const CrossFit& fit, std::optional<std::size_t> replica) {
+    const auto [found, fresh] = of_fit_.try_emplace(&fit);
+    if (fresh) found->second = fit.scores(x_);
+    return replica ? fit.log_ratios(found->second, *replica) : fit.log_ratios(found->second);
+  }
+  Matrix ratios(const DecomposedRatio& pairs, std::optional<std::size_t> replica) {
+    if (!replica) return pairs.component_ratios(x_);
+    if (!of_pairs_) of_pairs_ = pairs.score(x_);
+    return pairs.replica_ratios(*of_pairs_, *replica);
+  }
+
+ private:
+  MatrixView x_;
+  std::map<const CrossFit*, Matrix> of_fit_;
+  std::optional<MixtureRatio::Scores> of_pairs_;
+};
+
+}  // namespace
+
+struct LearnedChannel::State {
+  std::vector<std::string> features;
+  std::vector<LearnedComponent> components;
+  std::optional<DecomposedRatio> pairs;
+  std::vector<std::optional<CrossFit>> to_reference;  // none: it is the reference itself
+  std::size_t replicas = 0;
+  Matrix pool;  // features of the simulated events
+  std::shared_ptr<const UnbinnedEvents> simulated;
+  // Of the pool by the mean over all folds, once a replica is asked for.
+  mutable std::mutex pool_mutex;
+  mutable std::optional<Scored> pool_scores;
+  mutable UnbinnedEvents pool_mean;
+
+  std::size_t functions() const {
+    std::size_t count = 0;
+    for (const auto& component : components)
+      for (const auto& shape : component.shapes) count += shape->functions();
+    return count;
+  }
+
+  Matrix nominal_ratios(Scored& events, std::optional<std::size_t> replica) const {
+    if (pairs) return events.ratios(*pairs, replica);
+    Matrix out(events.x().rows(), components.size());
+    for (std::size_t c = 0; c < components.size(); ++c) {
+      LogRatios logs(out.rows());
+      if (to_reference[c]) logs = events.logs(*to_reference[c], replica);
+      for (std::size_t i = 0; i < out.rows(); ++i)
+        out(i, c) = std::exp(std::clamp(logs[i], -log_limit, log_limit));
+    }
+    return out;
+  }
+
+  /// Events from the ratios of their magnitudes. `own_logs` answers for the classifiers of a
+  /// component's nominal events: log r of each event.
+  template <class OwnLogs>
+  UnbinnedEvents assemble(Scored& events, const Matrix& magnitudes,
+                          std::optional<std::size_t> replica, OwnLogs&& own_logs) const {
+    const MatrixView x = events.x();
+    UnbinnedEvents out;
+    out.ratios = Matrix(components.size(), x.rows());
+    out.functions = Matrix(functions(), x.rows());
+    std::size_t row = 0;
+    for (std::size_t c = 0; c < components.size(); ++c) {
+      const auto& component = components[c];
+      std::vector<double> sign(x.rows(), 1.0);
+      if (component.sign) sign = component.sign->values(own_logs(component.sign->fit, c, true));
+      for (std::size_t i = 0; i < x.rows(); ++i) out.ratios(c, i) = magnitudes(i, c) * sign[i];
+      for (const auto& variation : component.variations)
+        for (const auto& side : variation) {
+          const auto logs = own_logs(side.fit, c, false);
+          std::vector<double> varied(x.rows(), 1.0);
+          if (side.sign) varied = side.sign->values(events.logs(side.sign->fit, replica));
+          for (std::size_t i = 0; i < x.rows(); ++i)
+            out.functions(row, i) = std::clamp(logs[i], -log_limit, log_limit) +
+                                    std::log(std::max(varied[i], least_sign)) -
+                                    std::log(std::max(sign[i], least_sign));
+          ++row;
+        }
+      for (std::size_t m = 0; m < component.members.size(); ++m) {
+        const auto& member = *component.members[m];
+        const auto own = replica ? member.functions(x, *replica) : member.functions(x);
+        const double share = 1.0 / static_cast<double>(component.members.size());
+        for (std::size_t k = 0; k < own.rows(); ++k)
+          for (std::size_t i = 0; i < x.rows(); ++i) out.functions(row + k, i) += share * own(k, i);
+        if (m + 1 == component.members.size()) row += own.rows();
+      }
+    }
+    return out;
+  }
+
+  UnbinnedEvents describe(Scored& events, std::optional<std::size_t> replica) const {
+    return assemble(
+        events, nominal_ratios(events, replica), replica,
+        [&](const CrossFit& fit, std::size_t, bool) { return events.logs(fit, replica); });
+  }
+
+  /// Simulated events as a replica has them: moved by as much as it moves the mean over the folds,
+  /// so that they stay free of what the networks have learned by heart.
+  std::shared_ptr<const UnbinnedEvents> replicated(std::size_t replica) const {
+    const std::lock_guard lock(pool_mutex);
+    if (!pool_scores) {
+      pool_scores.emplace(pool);
+      pool_mean = describe(*pool_scores, std::nullopt);
+    }
+    const auto& before = pool_mean;
+    const auto after = describe(*pool_scores, replica);
+    auto out = std::make_shared<UnbinnedEvents>(*simulated);
+    for (std::size_t k = 0; k < out->ratios.values().size(); ++k) {
+      const double base = before.ratios.values()[k];
+      if (base != 0.0) out->ratios.values()[k] *= after.ratios.values()[k] / base;
+    }
+    for (std::size_t k = 0; k < out->functions.values().size(); ++k)
+      out->functions.values()[k] += after.functions.values()[k] - before.functions.values()[k];
+    return out;
+  }
+};
+
+namespace {
+
+std::string place(const ComponentSamples& component, const std::string& what) {
+  return fmt::format("component '{}', {}", component.name, what);
+}
+
+void check_sample(const std::string& where, const Samples& samples,
+                  const std::vector<std::string>& features, std::size_t folds) {
+  if (samples.size() == 0) fail_argument(learned, where, "without events", "simulated events");
+  samples.check(learned);
+  if (samples.feature_names != features)
+    fail_argument(learned, where + ", features",
+                  fmt::format("{}", fmt::join(samples.feature_names, ", ")),
+                  fmt::format("{}, as of the first component", fmt::join(features, ", ")));
+  check_at_least(learned, where + ", events", samples.size(), folds);
+  if (!(samples.total_weight() > 0.0))
+    fail_argument(learned, where + ", sum of weights", fmt::format("{:g}", samples.total_weight()),
+                  "positive");
+}
+
+void check_across(const ComponentSamples& component, const std::vector<std::string>& features,
+                  std::size_t folds) {
+  const auto& across = *component.across;
+  const auto where = place(component, "events across parameters");
+  check_sample(where, across.events, features, folds);
+  const auto names = across.design.parameters().names();
+  if (across.events.parameter_names != names || across.events.theta.rows() != across.events.size())
+    fail_argument(learned, where + ", parameters",
+                  fmt::format("{}", fmt::join(across.events.parameter_names, ", ")),
+                  fmt::format("{}, as of the design", fmt::join(names, ", ")));
+  for (const double weight : across.events.weights)
+    if (weight < 0.0)
+      fail_argument(learned, where + ", a weight", fmt::format("{:g}", weight),
+                    "not negative; variations may have such weights");
+  check_at_least(learned, where + ", events", across.events.size(), 40);
+  across.design.parameters().check_inside(place(component, "nominal parameters"), across.nominal);
+}
+
+void check_component(const ComponentSamples& component, const std::vector<std::string>& features,
+                     const LearnedChannel::Config& config, std::size_t folds) {
+  check_positive(learned, place(component, "share"), component.share);
+  check_sample(place(component, "nominal events"), component.nominal, features, folds);
+  std::set<std::string> moving;
+  const auto once = [&](const std::string& parameter) {
+    if (!moving.insert(parameter).second)
+      fail_argument(learned, place(component, "shapes"), fmt::format("'{}' twice", parameter),
+                    "a parameter each");
+  };
+  for (const auto& variation : component.variations) {
+    if (variation.parameter.empty())
+      fail_argument(learned, place(component, "parameter of a variation"), "empty", "a name");
+    once(variation.parameter);
+    check_sample(place(component, fmt::format("'{}' low", variation.parameter)), variation.low,
+                 features, folds);
+    check_sample(place(component, fmt::format("'{}' high", variation.parameter)), variation.high,
+                 features, folds);
+  }
+  if (!component.across) return;
+  for (const auto& name : component.across->design.parameters().names()) once(name);
+  check_across(component, features, std::max<std::size_t>(config.shape.folds, 2));
+}
+
+void check_components(const std::vector<ComponentSamples>& components,
+                      const LearnedChannel::Config& config, std::size_t folds) {
+  if (components.empty()) fail_argument(learned, "components", "empty", "at least one");
+  const auto& features = components[0].nominal.feature_names;
+  std::vector<std::string> names;
+  for (const auto& component : components) {
+    if (std::count(names.begin(), names.end(), component.name) > 0)
+      fail_argument(learned, "components", fmt::format("'{}' twice", component.name),
+                    "different names");
+    names.push_back(component.name);
+    check_component(component, features, config, folds);
+  }
+  check_at_least(learned, "config.members", config.members, 1);
+  check_at_least(learned, "config.simulated", config.simulated, 1);
+  if (config.reference_sample) {
+    if (!config.reference.empty())
+      fail_argument(learned, "config.reference", fmt::format("'{}'", config.reference),
+                    "empty where there is a sample of the reference");
+    check_sample("the sample of the reference", *config.reference_sample, features, folds);
+  } else if (!config.reference.empty() &&
+             std::count(names.begin(), names.end(), config.reference) == 0) {
+    throw ArgumentError(fmt::format("{}: config.reference: {}", learned,
+                                    unknown_name(config.reference, "a component", names)));
+  }
+}
+
+/// Every so many of n events, `most` of them at most.
+std::vector<std::size_t> evenly(std::size_t n, std::size_t most) {
+  std::vector<std::size_t> out(std::min(n, most));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<std::size_t>(static_cast<double>(i) * static_cast<double>(n) /
+                                      static_cast<double>(out.size()));
+  return out;
+}
+
+/// Learns what a State holds; keeps the samples that this needs.
+class Learner {
+ public:
+  Learner(const std::vector<ComponentSamples>& components, const LearnedChannel::Config& config,
+          Progress* progress, Tasks* tasks)
+      : samples_(components),
+        config_(config),
+        ratios_(config.ratios),
+        tasks_(tasks),
+        progress_(progress, Progress::fine) {
+    if (ratios_.classifier == nullptr) ratios_.classifier = make_classifier("mlp");
+    if (ratios_.calibrator == nullptr) ratios_.calibrator = make_calibrator("smooth");
+    ratios_.seed = derive_seed(config.seed, "ratios");
+    ratios_.normalise = false;  // the model does it, by the simulated events
+    check_components(components, config, ratios_.folds);
+  }
+
+  template <class State>
+  void run(State& out) {
+    out.features = samples_[0].nominal.feature_names;
+    out.replicas = ratios_.replicas;
+    for (const auto& component : samples_) {
+      out.components.push_back({component.name});
+      nominal_.emplace_back(magnitudes(component.nominal), ratios_, stream_++);
+      signs_.emplace_back(component.nominal, ratios_, stream_);
+    }
+    if (config_.reference_sample)
+      reference_.emplace(magnitudes(*config_.reference_sample), ratios_, stream_++);
+    learn_ratios(out);
+    progress_.reach(0.4);
+    learn_others(out);
+    progress_.reach(0.7);
+    learn_across(out);
+    for (auto& component : out.components) component.set_shapes();
+    progress_.reach(0.95);
+    if (out.pairs)
+      keep_mixture(out);
+    else
+      keep_reference(out);
+  }
+
+ private:
+  bool with_pairs() const { return config_.reference.empty() && !config_.reference_sample; }
+
+  template <class State>
+  void learn_ratios(State& out) {
+    if (!with_pairs()) return;
+    double total = 0.0;
+    for (const auto& component : samples_) total += component.share;
+    // As texts of all digits, from which a saved ratio is made again; the last is what they leave.
+    std::vector<Expression> weights;
+    for (std::size_t c = 0; c + 1 < samples_.size(); ++c)
+      weights.emplace_back(fmt::format("{:.17g}", samples_[c].share / total), ParameterSpace());
+    out.pairs.emplace(nominal_, MixtureWeights(std::move(weights), samples_.size()),
+                      std::vector<double>{}, ratios_, tasks_);
+  }
+
+  /// Ratios to one reference, signs and variations: all of them at once.
+  template <class State>
+  void learn_others(State& out) {
+    std::vector<CrossFit::Pair> pairs;
+    std::vector<CrossFit*> places;
+    const auto plan = [&](const FoldedSample& numerator, const FoldedSample& denominator,
+                          CrossFit& to) {
+      // Numbers beyond those of the pairs of components.
+      pairs.push_back({numerator, denominator, 1000000 + pairs.size()});
+      places.push_back(&to);
+    };
+    const auto plan_sign = [&](const SignParts& sample, std::optional<SignRatio>& to) {
+      if (!sample.known()) return;
+      const double both = sample.positive_sum + sample.negative_sum;
+      to.emplace();
+      to->odds = sample.positive_sum / sample.negative_sum;
+      to->mean = (sample.positive_sum - sample.negative_sum) / both;
+      plan(*sample.positive, *sample.negative, to->fit);
+    };
+    struct Varied {
+      FoldedSample all;
+      SignParts signs;
+    };
+    std::vector<std::unique_ptr<Varied>> varied;
+    if (!with_pairs()) {
+      out.to_reference.resize(samples_.size());
+      for (std::size_t c = 0; c < samples_.size(); ++c)
+        if (samples_[c].name != config_.reference)
+          plan(nominal_[c], reference(), out.to_reference[c].emplace());
+    }
+    for (std::size_t c = 0; c < samples_.size(); ++c) {
+      auto& component = out.components[c];
+      plan_sign(signs_[c], component.sign);
+      component.variations.resize(samples_[c].variations.size());
+      for (std::size_t v = 0; v < component.variations.size(); ++v) {
+        const auto& variation = samples_[c].variations[v];
+        component.varied.push_back(variation.parameter);
+        for (const std::size_t side : {0, 1}) {
+          const auto& samples = side == 0 ? variation.low : variation.high;
+          FoldedSample all(magnitudes(samples), ratios_, stream_++);
+          varied.push_back(std::make_unique<Varied>(
+              Varied{std::move(all), SignParts(samples, ratios_, stream_)}));
+          auto& to = component.variations[v][side];
+          plan(varied.back()->all, nominal_[c], to.fit);
+          plan_sign(varied.back()->signs, to.sign);
+        }
+      }
+    }
+    auto trained = CrossFit::train(pairs, ratios_, nullptr, tasks_);
+    CrossFit::calibrate(trained, pairs, ratios_, nullptr, tasks_);
+    for (std::size_t p = 0; p < places.size(); ++p) *places[p] = std::move(trained[p]);
+  }
+
+  template <class State>
+  void learn_across(State& out) {
+    for (std::size_t c = 0; c < samples_.size(); ++c) {
+      if (!samples_[c].across) continue;
+      const auto& across = *samples_[c].across;
+      for (std::size_t m = 0; m < config_.members; ++m) {
+        auto config = config_.shape;
+        config.seed = derive_seed(config_.seed, "shape", c * config_.members + m);
+        out.components[c].members.push_back(std::make_shared<const SeparableRatio>(
+            across.events, across.design, config, nullptr, tasks_));
+      }
+      out.components[c].nominal = across.nominal;
+    }
+  }
+
+  const FoldedSample& reference() const {
+    if (reference_) return *reference_;
+    for (std::size_t c = 0; c < samples_.size(); ++c)
+      if (samples_[c].name == config_.reference) return nominal_[c];
+    return nominal_[0];
+  }
+
+  /// Some events of a sample, as networks that have not seen them say; `own` is the component whose
+  /// nominal events they are, if any.
+  template <class State>
+  void keep(State& out, const FoldedSample& sample, const Matrix& held_out_ratios,
+            std::optional<std::size_t> own, double share, UnbinnedEvents& events) {
+    const auto chosen =
+        evenly(sample.size(),
+               std::max<std::size_t>(config_.simulated / (with_pairs() ? samples_.size() : 1), 1));
+    const Matrix x = sample.samples().x.take(chosen), ratios = held_out_ratios.take(chosen);
+    Scored new_events(x);
+    const auto logs = [&](const CrossFit& fit, std::size_t c, bool sign) {
+      if (c != own) return new_events.logs(fit, std::nullopt);
+      const auto all = sign ? signs_[c].held_out(*out.components[c].sign)
+                            : fit.held_out(sample, fit.held_out_scores(sample));
+      LogRatios some(chosen.size());
+      for (std::size_t i = 0; i < chosen.size(); ++i) some[i] = all[chosen[i]];
+      return some;
+    };
+    auto made = out.assemble(new_events, ratios, std::nullopt, logs);
+    double total = 0.0;
+    for (const std::size_t event : chosen) total += sample.samples().weight(event);
+    for (const std::size_t event : chosen)
+      made.weights.push_back(share * sample.samples().weight(event) / total);
+    append(events.ratios, made.ratios);
+    append(events.functions, made.functions);
+    events.weights.insert(events.weights.end(), made.weights.begin(), made.weights.end());
+    if (out.pool.empty())
+      out.pool = x;
+    else
+      out.pool.append(x);
+  }
+
+  /// Columns of events to the right of others.
+  static void append(Matrix& to, const Matrix& more) {
+    if (to.rows() == 0) {
+      to = more;
+      return;
+    }
+    Matrix both(to.rows(), to.cols() + more.cols());
+    for (std::size_t r = 0; r < to.rows(); ++r) {
+      std::copy(to.row(r).begin(), to.row(r).end(), both.row(r).begin());
+      std::copy(more.row(r).begin(), more.row(r).end(),
+                both.row(r).begin() + static_cast<std::ptrdiff_t>(to.cols()));
+    }
+    to = std::move(both);
+  }
+
+  template <class State>
+  void keep_mixture(State& out) {
+    UnbinnedEvents events;
+    for (std::size_t c = 0; c < samples_.size(); ++c)
+      keep(out, nominal_[c], out.pairs->held_out_ratios(nominal_[c]), c, samples_[c].share, events);
+    out.simulated = std::make_shared<const UnbinnedEvents>(std::move(events));
+  }
+
+  template <class State>
+  void keep_reference(State& out) {
+    const auto& sample = reference();
+    std::optional<std::size_t> own;
+    Matrix ratios(sample.size(), samples_.size());
+    for (std::size_t c = 0; c < samples_.size(); ++c) {
+      LogRatios logs(sample.size());
+      if (out.to_reference[c])
+        logs = out.to_reference[c]->held_out(sample, out.to_reference[c]->held_out_scores(sample));
+      else
+        own = c;
+      for (std::size_t i = 0; i < sample.size(); ++i)
+        ratios(i, c) = std::exp(std::clamp(logs[i], -log_limit, log_limit));
+    }
+    UnbinnedEvents events;
+    keep(out, sample, ratios, own, 1.0, events);
+    out.simulated = std::make_shared<const UnbinnedEvents>(std::move(events));
+  }
+
+  const std::vector<ComponentSamples>& samples_;
+  const LearnedChannel::Config& config_;
+  RatioConfig ratios_;
+  Tasks* tasks_;
+  Progress progress_;
+  std::uint64_t stream_ = 0;
+  std::vector<FoldedSample> nominal_;  // with weights |w|
+  std::vector<SignParts> signs_;
+  std::optional<FoldedSample> reference_;
+};
+
+}  // namespace
+
+LearnedChannel::LearnedChannel(const std::vector<ComponentSamples>& components,
+                               const Config& config, Progress* progress, Tasks* tasks) {
+  auto state = std::make_shared<State>();
+  Learner(components, config, progress, tasks).run(*state);
+  state_ = std::move(state);
+}
+
+std::vector<std::string> LearnedChannel::components() const {
+  std::vector<std::string> out;
+  for (const auto& component : state_->components) out.push_back(component.name);
+  return out;
+}
+
+const std::vector<std::string>& LearnedChannel::feature_names() const { return state_->features; }
+
+const std::vector<ShapePtr>& LearnedChannel::shapes(std::size_t component) const {
+  check_at_least("LearnedChannel::shapes", "components", state_->components.size(), component + 1);
+  return state_->components[component].shapes;
+}
+
+const std::shared_ptr<const UnbinnedEvents>& LearnedChannel::simulated() const {
+  return state_->simulated;
+}
+
+std::size_t LearnedChannel::replicas() const { return state_->replicas; }
+
+UnbinnedEvents LearnedChannel::describe(MatrixView x, std::span<const double> weights) const {
+  check_same_size("LearnedChannel::describe", "x", x.cols(), state_->features.size(),
+                  "one column for each feature");
+  if (!weights.empty())
+    check_same_size("LearnedChannel::describe", "weights", weights.size(), x.rows(),
+                    "one an event");
+  Scored events(x);
+  auto out = state_->describe(events, std::nullopt);
+  out.weights.assign(weights.begin(), weights.end());
+  return out;
+}
+
+std::size_t LearnedChannel::count_outside(MatrixView x) const {
+  if (state_->pairs) return state_->pairs->count_outside(x);
+  std::size_t count = 0;
+  std::vector<Matrix> scores;
+  for (const auto& fit : state_->to_reference)
+    if (fit) scores.push_back(fit->scores(x));
+  for (std::size_t i = 0; i < x.rows() && !scores.empty(); ++i) {
+    bool outside = true;
+    std::size_t next = 0;
+    for (const auto& fit : state_->to_reference)
+      if (fit) outside = fit->outside(scores[next++].row(i)) && outside;
+    count += outside ? 1 : 0;
+  }
+  return count;
+}
+
+namespace {
+
+/// What was trained in the order of the channel, with the components in theirs.
+template <class Components>
+void fill_components(const Components& trained, std::vector<UnbinnedComponent>& components) {
+  constexpr const char* function = "LearnedChannel::channel";
+  std::vector<std::string> names;
+  for (const auto& component : trained) names.push_back(component.name);
+  std::vector<UnbinnedComponent> ordered(trained.size());
+  std::vector<bool> found(trained.size(), false);
+  for (auto& component : components) {
+    const auto at = std::find(names.begin(), names.end(), component.name);
+    if (at == names.end())
+      throw ArgumentError(fmt::format("{}: {}", function,
+                                      unknown_name(component.name, "a trained component", names)));
+    const auto c = static_cast<std::size_t>(at - names.begin());
+    if (found[c])
+      fail_argument(function, "components", fmt::format("'{}' twice", component.name),
+                    "different names");
+    if (!component.shapes.empty())
+      fail_argument(function, fmt::format("component '{}', shapes", component.name), "given",
+                    "empty: those that were learned are filled in");
+    found[c] = true;
+    ordered[c] = std::move(component);
+    ordered[c].shapes = trained[c].shapes;
+  }
+  for (std::size_t c = 0; c < names.size(); ++c)
+    if (!found[c])
+      fail_argument(function, fmt::format("component '{}'", names[c]), "missing",
+                    "given, with its yield");
+  components = std::move(ordered);
+}
+
+}  // namespace
+
+UnbinnedChannel LearnedChannel::channel(std::string name, std::vector<UnbinnedComponent> components,
+                                        MatrixView observed) const {
+  fill_components(state_->components, components);
+  return {std::move(name), std::move(components),
+          std::make_shared<const UnbinnedEvents>(describe(observed)), state_->simulated, true};
+}
+
+UnbinnedChannel LearnedChannel::channel(std::string name, std::vector<UnbinnedComponent> components,
+                                        MatrixView observed, std::size_t replica) const {
+  check_at_least("LearnedChannel::channel", "replicas", replicas(), replica + 1);
+  fill_components(state_->components, components);
+  check_same_size("LearnedChannel::channel", "observed", observed.cols(), state_->features.size(),
+                  "one column for each feature");
+  Scored events(observed);
+  return {std::move(name), std::move(components),
+          std::make_shared<const UnbinnedEvents>(state_->describe(events, replica)),
+          state_->replicated(replica), true};
+}
+
+std::vector<LearnedChannel::Cycle> LearnedChannel::consistency(MatrixView x) const {
+  std::vector<Cycle> out;
+  if (!state_->pairs || x.rows() == 0) return out;
+  const std::size_t count = state_->components.size();
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t j = i + 1; j < count; ++j)
+      for (std::size_t k = j + 1; k < count; ++k) {
+        const LogRatios logs[] = {state_->pairs->pair_log_ratios(x, i, j),
+                                  state_->pairs->pair_log_ratios(x, j, k),
+                                  state_->pairs->pair_log_ratios(x, k, i)};
+        Cycle cycle{{i, j, k}};
+        double squares = 0.0, scales = 0.0;
+        for (std::size_t e = 0; e < x.rows(); ++e) {
+          double sum = 0.0;
+          for (const auto& log : logs) {
+            sum += log[e];
+            scales += log[e] * log[e];
+          }
+          cycle.mean += sum;
+          squares += sum * sum;
+        }
+        const auto n = static_cast<double>(x.rows());
+        cycle.mean /= n;
+        cycle.rms = std::sqrt(squares / n);
+        cycle.scale = std::sqrt(scales / (3.0 * n));
+        out.push_back(cycle);
+      }
+  return out;
+}
+
+void LearnedChannel::save(Archive& archive) const {
+  archive.set("features", state_->features);
+  archive.set("components", components());
+  archive.set("replicas", state_->replicas);
+  if (state_->pairs) state_->pairs->save(archive.child("pairs"));
+  for (std::size_t c = 0; c < state_->to_reference.size(); ++c)
+    if (state_->to_reference[c])
+      state_->to_reference[c]->save(archive.child(fmt::format("to_reference{}", c)));
+  for (std::size_t c = 0; c < state_->components.size(); ++c) {
+    const auto& component = state_->components[c];
+    auto& to = archive.child(fmt::format("component{}", c));
+    to.set("varied", component.varied);
+    if (component.sign) component.sign->save(to.child("sign"));
+    for (std::size_t v = 0; v < component.varied.size(); ++v) {
+      component.variations[v][0].save(to.child(fmt::format("low{}", v)));
+      component.variations[v][1].save(to.child(fmt::format("high{}", v)));
+    }
+    to.set("members", component.members.size());
+    if (component.members.empty()) continue;
+    to.set("nominal", component.nominal);
+    save_parameters(component.members[0]->parameters(), to.child("parameters"));
+    for (std::size_t m = 0; m < component.members.size(); ++m)
+      component.members[m]->save(to.child(fmt::format("member{}", m)));
+  }
+  archive.set("pool", state_->pool);
+  archive.set("ratios", state_->simulated->ratios);
+  archive.set("functions", state_->simulated->functions);
+  archive.set("weights", state_->simulated->weights);
+}
+
+LearnedChannel::LearnedChannel(const Archive& archive) {
+  auto state = std::make_shared<State>();
+  state->features = archive.get<std::vector<std::string>>("features");
+  state->replicas = static_cast<std::size_t>(archive.integer("replicas"));
+  const auto& names = archive.get<std::vector<std::string>>("components");
+  if (archive.has_child("pairs"))
+    state->pairs.emplace(archive.child("pairs"), ParameterSpace());
+  else
+    state->to_reference.resize(names.size());
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    const auto reference = fmt::format("to_reference{}", c);
+    if (archive.has_child(reference))
+      state->to_reference[c].emplace().load(archive.child(reference));
+    const auto& from = archive.child(fmt::format("component{}", c));
+    LearnedComponent component{names[c]};
+    component.varied = from.get<std::vector<std::string>>("varied");
+    if (from.has_child("sign")) component.sign = SignRatio::load(from.child("sign"));
+    for (std::size_t v = 0; v < component.varied.size(); ++v)
+      component.variations.push_back({VariedRatio::load(from.child(fmt::format("low{}", v))),
+                                      VariedRatio::load(from.child(fmt::format("high{}", v)))});
+    const auto members = static_cast<std::size_t>(from.integer("members"));
+    if (members > 0) component.nominal = from.numbers("nominal");
+    for (std::size_t m = 0; m < members; ++m)
+      component.members.push_back(std::make_shared<const SeparableRatio>(
+          from.child(fmt::format("member{}", m)), load_parameters(from.child("parameters"))));
+    component.set_shapes();
+    state->components.push_back(std::move(component));
+  }
+  state->pool = archive.get<Matrix>("pool");
+  UnbinnedEvents events;
+  events.ratios = archive.get<Matrix>("ratios");
+  events.functions = archive.get<Matrix>("functions");
+  events.weights = archive.numbers("weights");
+  if (events.ratios.rows() != names.size() || events.ratios.cols() != state->pool.rows() ||
+      events.functions.rows() != state->functions() ||
+      events.weights.size() != state->pool.rows() || state->pool.cols() != state->features.size())
+    throw FileError("the parts of the learned channel have sizes that do not agree");
+  state->simulated = std::make_shared<const UnbinnedEvents>(std::move(events));
+  state_ = std::move(state);
+}
+
+}  // namespace neyman
