@@ -77,6 +77,45 @@ Files::Files(Config config, const ParameterSpace& parameters) : parameters_(para
   check_at_least("files", "in_memory", config.in_memory, 1);
   for (const auto& table : config.tables) names_.push_back(table.file);
   config.stream ? read_stream(config) : read(config);
+  read_shapes(config);
+}
+
+/// Events of a component at other parameters: with its features, and at least one.
+Samples Files::read_moved(const std::string& file, ReadOptions options) const {
+  auto events = read_samples(file, options).samples;
+  if (events.size() == 0) throw FileError(fmt::format("{}: has no events", file));
+  if (events.feature_names != events_.feature_names)
+    throw FileError(
+        fmt::format("{}: has the features {}, but {} has {}; name the ones to use in "
+                    "columns",
+                    file, fmt::join(events.feature_names, ", "), names_[0],
+                    fmt::join(events_.feature_names, ", ")));
+  events.check("files");
+  return events;
+}
+
+void Files::read_shapes(const Config& config) {
+  for (const auto& variation : config.variations)
+    variations_.push_back({variation.parameter, read_moved(variation.low, config.options),
+                           read_moved(variation.high, config.options)});
+  if (config.across.empty()) return;
+  auto options = config.options;
+  const auto columns = file_columns(config.across, options);
+  for (const auto& name : parameters_.names())
+    if (std::find(columns.begin(), columns.end(), name) != columns.end())
+      options.parameters.push_back(name);
+  if (options.parameters.empty())
+    throw FileError(fmt::format("{}: has no column for any of {}; its columns are {}",
+                                config.across, fmt::join(parameters_.names(), ", "),
+                                fmt::join(columns, ", ")));
+  across_ = read_moved(config.across, options);
+  check_non_negative("files", "weights of " + config.across, across_.weights);
+  for (std::size_t k = 0; k < across_.parameter_names.size(); ++k) {
+    const auto& parameter = parameters_[*parameters_.find(across_.parameter_names[k])];
+    for (std::size_t i = 0; i < across_.size(); ++i)
+      check_in_range("files", fmt::format("{}: row {}, {}", config.across, i + 1, parameter.name),
+                     across_.theta(i, k), parameter.low, parameter.high);
+  }
 }
 
 void Files::read(const Config& config) {
@@ -97,7 +136,8 @@ void Files::read(const Config& config) {
     }
   }
   events_.check("files");
-  if (!events_.weights.empty()) check_non_negative("files", "weights", events_.weights);
+  if (!events_.weights.empty() && !config.negative)
+    check_non_negative("files", "weights", events_.weights);
   // Groups may cross θ: then nothing is held out, so that no group is on both sides.
   if (events_.groups.empty()) hold_out(config.held_out);
 }
@@ -224,6 +264,31 @@ DistributionPtr Files::make(Settings settings, const ParameterSpace& parameters,
       config.in_memory, 1000);
   if (!config.stream && settings.has("in_memory"))
     settings.problem("in_memory", "is there, but all events are in memory without stream = true");
+  config.negative =
+      settings.flag({"negative", "in a measurement: weights may be negative"}, config.negative);
+  const auto across = settings.text(
+      {"across",
+       "in a measurement: events over ranges of the parameters that move the component's shape, "
+       "with a column for each of them"},
+      "");
+  if (!across.empty()) config.across = path_of(across);
+  auto variations = settings.table({"variations",
+                                    "in a measurement: events at −1 and +1 of a parameter that "
+                                    "moves the component's shape, such "
+                                    "as { scale = [\"down.csv\", \"up.csv\"] }"});
+  for (const auto& name : variations.keys()) {
+    const auto files =
+        variations.texts({name, "files of the events at −1 and at +1 of the parameter"}, {});
+    if (!settings.describing() && !parameters.find(name))
+      variations.problem(name, unknown_name(name, "a parameter", parameters.names()));
+    else if (files.size() != 2 && !settings.describing())
+      variations.problem(
+          name, fmt::format("has {} files, but must have two: at −1 and at +1", files.size()));
+    else if (files.size() == 2)
+      config.variations.push_back({name, path_of(files[0]), path_of(files[1])});
+  }
+  if (config.stream && (!config.across.empty() || !config.variations.empty()))
+    settings.problem("stream", "is for files without variations and events across parameters");
   if (settings.problems().size() > before) return nullptr;
   const char* key = settings.has("file") ? "file" : "tables";
   try {
@@ -237,6 +302,11 @@ DistributionPtr Files::make(Settings settings, const ParameterSpace& parameters,
 }
 
 std::optional<bool> Files::depends_on(std::size_t parameter) const {
+  const auto& name = parameters_[parameter].name;
+  for (const auto& variation : variations_)
+    if (variation.parameter == name) return true;
+  const auto& moved = across_.parameter_names;
+  if (std::find(moved.begin(), moved.end(), name) != moved.end()) return true;
   for (std::size_t i = 1; i < events_.theta.rows(); ++i)
     if (events_.theta(i, parameter) != events_.theta(0, parameter)) return true;
   return false;

@@ -47,7 +47,79 @@ std::vector<std::vector<double>> points_to_check(const ParameterSpace& parameter
   return points;
 }
 
+/// The ends of the ranges of the parameters that a yield depends on and the middles between them,
+/// at most 3^8 points: where it must not be negative.
+std::vector<std::vector<double>> yield_points(const ParameterSpace& parameters,
+                                              const Expression& yield) {
+  auto points = detail::trial_points(parameters);
+  std::vector<std::vector<double>> grid = {points.back()};
+  constexpr std::size_t most = 8;
+  for (std::size_t u = 0; u < std::min(most, yield.uses().size()); ++u) {
+    const std::size_t p = yield.uses()[u];
+    const double low = parameters[p].low, high = parameters[p].high;
+    std::vector<std::vector<double>> next;
+    for (const auto& point : grid)
+      for (const double value : {low, 0.5 * (low + high), high}) {
+        next.push_back(point);
+        next.back()[p] = value;
+      }
+    grid = std::move(next);
+  }
+  points.insert(points.end(), grid.begin(), grid.end());
+  return points;
+}
+
+/// Notes the first yield that is negative, or not defined, somewhere in the ranges.
+void check_yields(Settings& settings, const ParameterSpace& parameters,
+                  const std::vector<Expression>& yields) {
+  for (std::size_t c = 0; c < yields.size(); ++c) {
+    const auto key = fmt::format("yields[{}]", c);
+    for (const auto& point : yield_points(parameters, yields[c])) {
+      try {
+        const double value = yields[c](point);
+        if (value >= 0.0) continue;
+        settings.problem(
+            key, yields[c].constant()
+                     ? fmt::format("is {}, but must not be negative", value)
+                     : fmt::format("is \"{}\", which is {} at {}, but must not be negative "
+                                   "anywhere in the ranges",
+                                   yields[c].text(), value,
+                                   detail::describe_point(parameters, point, yields[c].uses())));
+      } catch (const ArgumentError& error) {
+        settings.problem(key, "does not hold: " + error.reason());
+      }
+      break;
+    }
+  }
+}
+
+/// νᵢ / Σ ν.
+std::vector<Expression> shares_of(const std::vector<Expression>& yields,
+                                  const ParameterSpace& parameters) {
+  const auto written = [](const Expression& yield) {
+    return yield.constant() ? fmt::format("({:.17g})", yield({}))
+                            : fmt::format("({})", yield.text());
+  };
+  std::string sum;
+  for (const auto& yield : yields) sum += (sum.empty() ? "" : "+") + written(yield);
+  std::vector<Expression> out;
+  for (const auto& yield : yields)
+    out.emplace_back(fmt::format("{}/({})", written(yield), sum), parameters);
+  return out;
+}
+
 }  // namespace
+
+std::shared_ptr<const Mixture> Mixture::of_yields(std::vector<DistributionPtr> components,
+                                                  std::vector<Expression> yields,
+                                                  const ParameterSpace& parameters,
+                                                  std::vector<std::string> names) {
+  check_same_size("mixture", "yields", yields.size(), components.size(), "one for each component");
+  auto made = std::make_shared<Mixture>(std::move(components), shares_of(yields, parameters),
+                                        std::move(names));
+  made->yields_ = std::move(yields);
+  return made;
+}
 
 Mixture::Mixture(std::vector<DistributionPtr> components, std::vector<Expression> weights,
                  std::vector<std::string> names)
@@ -103,9 +175,27 @@ DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameter
       settings,
       {"weights", "share of each component; one fewer than components: the last is what is left"},
       parameters);
+  const bool has_yields = settings.has("yields");
+  auto yields = detail::read_expressions(
+      settings,
+      {"yields",
+       "expected events of each component, in the place of weights: the study is a measurement"},
+      parameters);
+  if (has_yields && settings.has("weights") && !settings.describing())
+    settings.problem("yields", "stands beside weights, but only one of them can be given");
   if (tables.empty() && settings.problems().size() == before)
     settings.problem("components", "is missing or empty, but must be a list of tables");
   if (settings.problems().size() > before) return nullptr;
+  if (has_yields) {
+    if (yields.size() != components.size())
+      settings.problem("yields", fmt::format("has {} values, but must have {}, one for each "
+                                             "component",
+                                             yields.size(), components.size()));
+    else
+      check_yields(settings, parameters, yields);
+    if (settings.problems().size() > before) return nullptr;
+    return of_yields(std::move(components), std::move(yields), parameters, std::move(names));
+  }
   if (weights.size() != components.size() && weights.size() + 1 != components.size()) {
     const auto found = settings.has("weights") ? fmt::format("has {} values", weights.size())
                                                : std::string("is missing");

@@ -230,5 +230,46 @@ TEST_F(FilesTest, StreamProblems) {
          "row 2");
 }
 
+TEST_F(FilesTest, VariationsAndEventsAcrossParameters) {
+  write("nominal.csv", "x,y,w\n1,2,1\n3,4,-0.5\n");
+  write("down.csv", "x,y,w\n0,2,1\n");
+  write("up.csv", "x,y,w\n2,2,1\n2,3,1\n");
+  write("across.csv", "x,y,w,alpha\n1,2,1,-3\n5,6,1,2.5\n");
+  const auto made = make(
+      "file = \"nominal.csv\"\nweights = \"w\"\nnegative = true\nacross = \"across.csv\"\n"
+      "variations = { gamma = [\"down.csv\", \"up.csv\"] }");
+  ASSERT_NE(made, nullptr) << problems;
+  const auto& files = dynamic_cast<const Files&>(*made);
+  EXPECT_EQ(files.stored()->weights, (std::vector<double>{1, -0.5}));
+  ASSERT_EQ(files.variations().size(), 1u);
+  EXPECT_EQ(files.variations()[0].parameter, "gamma");
+  EXPECT_EQ(files.variations()[0].low.x, Matrix(1, 2, {0, 2}));
+  EXPECT_EQ(files.variations()[0].high.x, Matrix(2, 2, {2, 2, 2, 3}));
+  EXPECT_EQ(files.across().parameter_names, (std::vector<std::string>{"alpha"}));
+  EXPECT_EQ(files.across().theta, Matrix(2, 1, {-3, 2.5}));
+  EXPECT_EQ(files.across().feature_names, (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(made->depends_on(0), true);
+  EXPECT_EQ(made->depends_on(1), true);
+}
+
+TEST_F(FilesTest, RefusesVariationsThatDoNotFit) {
+  write("nominal.csv", "x,y\n1,2\n3,4\n");
+  write("up.csv", "x,y\n2,2\n");
+  write("empty.csv", "x,y\n");
+  write("other.csv", "x,z\n1,1\n");
+  write("outside.csv", "x,y,alpha\n1,1,7\n");
+  const auto expect = [&](const std::string& keys, const std::string& words) {
+    EXPECT_EQ(make("file = \"nominal.csv\"\n" + keys), nullptr);
+    EXPECT_NE(problems.find(words), std::string::npos) << problems;
+  };
+  expect("variations = { gama = [\"up.csv\", \"up.csv\"] }", "study.toml:3: variations.gama");
+  expect("variations = { gamma = [\"up.csv\"] }", "must have two");
+  expect("variations = { gamma = [\"empty.csv\", \"up.csv\"] }", "empty.csv");
+  expect("variations = { gamma = [\"other.csv\", \"up.csv\"] }",
+         "other.csv: has the features x, z");
+  expect("across = \"up.csv\"", "has no column for any of");
+  expect("across = \"outside.csv\"", "outside.csv: row 1, alpha");
+}
+
 }  // namespace
 }  // namespace neyman

@@ -1,5 +1,6 @@
 #include "neyman/simulators/mixture.hpp"
 
+#include "neyman/data/settings_file.hpp"
 #include "neyman/simulators/exponential.hpp"
 #include "neyman/simulators/normal.hpp"
 #include "neyman/simulators/ricker.hpp"
@@ -143,6 +144,58 @@ TEST(Mixture, RowsAreIndependent) {
   double first = 0.0;
   for (std::size_t i = 0; i < n; ++i) first += x(i, 0) < 0.0 ? 1.0 : 0.0;
   EXPECT_NEAR(first / n, 0.3, 5.0 * std::sqrt(0.21 / n));
+}
+
+const ParameterSpace yield_space({{"mu", 0, 3, 1.0}, {"size", 0.5, 1.5, 1.0}});
+
+TEST(Mixture, YieldsAreSharesOfTheirSum) {
+  const auto mixture = Mixture::of_yields(
+      {make<Normal>(0.0, 1.0), make<Normal>(1.0, 1.0), make<Normal>(2.0, 1.0)},
+      {Expression("20*mu", yield_space), Expression("size > 1 ? 50*size : 50", yield_space), 30.0},
+      yield_space, {"signal", "first", "second"});
+  ASSERT_EQ(mixture->yields().size(), 3u);
+  const std::vector<double> point = {2.0, 1.2};
+  EXPECT_EQ(mixture->yields()[1](point), 60.0);
+  const auto weights = mixture->weights(point);
+  EXPECT_NEAR(weights[0], 40.0 / 130.0, 1e-15);
+  EXPECT_NEAR(weights[1], 60.0 / 130.0, 1e-15);
+  EXPECT_NEAR(weights[2], 30.0 / 130.0, 1e-15);
+  EXPECT_EQ(mixture->depends_on(0), true);
+  EXPECT_EQ(mixture->depends_on(1), true);
+  EXPECT_TRUE(three_normals().yields().empty());
+  EXPECT_THROW(Mixture::of_yields({make<Normal>(0.0, 1.0)}, {1.0, 2.0}, yield_space),
+               ArgumentError);
+}
+
+/// The problems of a mixture's table.
+std::vector<std::string> mixture_problems(const std::string& keys) {
+  auto settings = parse_settings("kind = \"mixture\"\n" + keys +
+                                     "\ncomponents = [{ kind = \"normal\", mean = 0, sigma = 1 },\n"
+                                     "  { kind = \"normal\", mean = 1, sigma = 1 }]\n",
+                                 "study.toml");
+  const auto made = make_distribution(settings, yield_space);
+  std::vector<std::string> out;
+  for (const auto& problem : settings.problems()) out.push_back(to_string(problem));
+  EXPECT_EQ(made == nullptr, !out.empty());
+  return out;
+}
+
+TEST(Mixture, YieldsAreCheckedOverTheRanges) {
+  using Problems = std::vector<std::string>;
+  EXPECT_EQ(mixture_problems("yields = [\"20*mu\", \"50*size\"]"), Problems{});
+  EXPECT_EQ(
+      mixture_problems("yields = [\"20*mu\", \"50 - 20*mu\"]"),
+      Problems{"study.toml:2: yields[1] is \"50 - 20*mu\", which is -10 at mu = 3, but must not "
+               "be negative anywhere in the ranges"});
+  EXPECT_EQ(mixture_problems("yields = [\"20*mu*(size - 1)\", 5]").size(), 1u);
+  EXPECT_EQ(mixture_problems("yields = [-1, 5]"),
+            Problems{"study.toml:2: yields[0] is -1, but must not be negative"});
+  EXPECT_EQ(mixture_problems("yields = [1, 2, 3]"),
+            Problems{"study.toml:2: yields has 3 values, but must have 2, one for each component"});
+  EXPECT_EQ(
+      mixture_problems("weights = [0.5]\nyields = [1, 2]"),
+      Problems{"study.toml:3: yields stands beside weights, but only one of them can be given"});
+  EXPECT_EQ(mixture_problems("yields = [\"1/mu\", 2]").size(), 1u);
 }
 
 TEST(MixtureWeights, DerivativesOfFormulas) {

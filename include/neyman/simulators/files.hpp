@@ -21,6 +21,12 @@ namespace neyman {
 /// trained on all events as they are read, and `in_memory` of them, chosen at random by a hash of
 /// their group or row, calibrate and check.
 ///
+/// As a component of a measurement, `file` has its events at the nominal parameters, and its shape
+/// is learned from
+/// - variations = { scale = ["down.csv", "up.csv"] }: the same at −1 and +1 of a parameter;
+/// - across = "across.csv": events over a range of parameters, with a column for each of them.
+/// With negative = true the weights of `file` may be negative.
+///
 /// Further keys: columns (the features; default: all that are nothing else), weights and group
 /// (columns), names (of all columns in order, where a file has none), format (by extension) and
 /// held_out (0.1: the share of the events of each θ that is kept for checks, where two θ have at
@@ -31,16 +37,28 @@ class Files final : public Distribution {
     std::string file;
     std::vector<double> point;  ///< θ of all its events; empty: in columns, or not known
   };
+  /// Events at −1 and +1 of a parameter.
+  struct Variation {
+    std::string parameter;
+    Samples low, high;
+  };
+  struct VariationFiles {
+    std::string parameter, low, high;
+  };
   struct Config {
     std::vector<Table> tables;
     ReadOptions options = {};  ///< parameters: filled in where the tables have their columns
     double held_out = 0.1;
     bool stream = false;
     std::size_t in_memory = 1'000'000;  ///< about how many events, with `stream`
+    std::vector<VariationFiles> variations = {};
+    std::string across = {};  ///< a file; empty: none
+    bool negative = false;    ///< weights may be negative
   };
 
   /// Reads everything once.
-  /// @throw FileError where a file cannot be used, or tables have different columns.
+  /// @throw FileError where a file cannot be used or has no events, or tables have different
+  ///   columns.
   /// @throw ArgumentError where θ is outside the ranges or known for a part of the parameters.
   Files(Config config, const ParameterSpace& parameters);
   static DistributionPtr make(Settings settings, const ParameterSpace& parameters,
@@ -51,10 +69,13 @@ class Files final : public Distribution {
   const std::vector<std::string>& names() const { return names_; }
   std::size_t dimension() const override { return events_.features(); }
   std::vector<std::string> feature_names() const override { return events_.feature_names; }
-  /// Whether the events have several values of it.
+  /// Whether the events have several values of it, or there are variations or events across it.
   std::optional<bool> depends_on(std::size_t parameter) const override;
   const Samples* stored() const override { return &events_; }
   std::shared_ptr<const SampleStream> stream() const override { return stream_; }
+  const std::vector<Variation>& variations() const { return variations_; }
+  /// Events over a range of some parameters, with their θ; may be empty.
+  const Samples& across() const { return across_; }
   /// Events that are kept for checks, with θ; may be empty.
   const Samples& held_out() const { return held_out_; }
   /// Events kept for checks at the θ nearest to `point`, in parts of the ranges, of those that
@@ -67,10 +88,14 @@ class Files final : public Distribution {
   void read(const Config& config);
   void hold_out(double part);
   void read_stream(const Config& config);
+  Samples read_moved(const std::string& file, ReadOptions options) const;
+  void read_shapes(const Config& config);
 
   ParameterSpace parameters_;
   std::vector<std::string> names_;
   Samples events_, held_out_;
+  std::vector<Variation> variations_;
+  Samples across_;
   std::shared_ptr<const SampleStream> stream_;
 };
 

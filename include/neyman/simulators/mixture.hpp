@@ -12,15 +12,25 @@ namespace neyman {
 /// In a study: kind = "mixture", components = [{kind = …, name = …}, …],
 /// weights = ["(1 - gamma)/2", "(1 - gamma)/2", "gamma"]; with one weight fewer than components
 /// the last is one minus their sum. Names default to c0, c1, …
+///
+/// Or with `yields`, the expected events νᵢ(θ) of each component, in the place of weights:
+/// wᵢ = νᵢ / Σ ν, and a dataset has a Poisson number of events around Σ ν (a measurement).
 class Mixture final : public Distribution {
  public:
   /// @throw ArgumentError where there is no component, their dimensions differ, the weights are
   ///   neither one for each nor one fewer, or they are numbers and not allowed.
   Mixture(std::vector<DistributionPtr> components, std::vector<Expression> weights,
           std::vector<std::string> names = {});
+  /// The same with yields, one for each component, which are formulas of these parameters.
+  static std::shared_ptr<const Mixture> of_yields(std::vector<DistributionPtr> components,
+                                                  std::vector<Expression> yields,
+                                                  const ParameterSpace& parameters,
+                                                  std::vector<std::string> names = {});
   static DistributionPtr make(Settings settings, const ParameterSpace& parameters,
                               const std::string& folder);
 
+  /// Expected events of each component; empty where it was made with weights.
+  const std::vector<Expression>& yields() const { return yields_; }
   const std::vector<DistributionPtr>& components() const { return components_; }
   const std::vector<std::string>& names() const { return names_; }
   /// As given: the last may be implied and so absent.
@@ -54,6 +64,7 @@ class Mixture final : public Distribution {
 
   std::vector<DistributionPtr> components_;
   MixtureWeights weights_;
+  std::vector<Expression> yields_ = {};
   std::vector<std::string> names_;
 };
 
