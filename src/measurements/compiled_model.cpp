@@ -204,6 +204,13 @@ void check_component(const std::string& where, const UnbinnedComponent& componen
     else if (modifier.kind != Kind::norm_factor && modifier.kind != Kind::lumi)
       refuse(what, "of bins", "normfactor, normsys or lumi where there are no bins");
   }
+  if (const auto& function_of = component.function) {
+    check_same_size(function, where + ", nominal values of the yield", function_of->nominal.size(),
+                    function_of->parameters.size(), "one a parameter");
+    if (!function_of->value) refuse(where + ", yield", "without a function", "given");
+    check_finite(function, where + ", yield at the nominal values",
+                 function_of->value(function_of->nominal));
+  }
   std::set<std::string> moving;
   for (const auto& shape : component.shapes) {
     if (shape == nullptr) refuse(where + ", shapes", "missing", "given");
@@ -278,6 +285,10 @@ class Compiler {
     for (const auto& modifier : component.modifiers)
       collect(fmt::format("{}, {} '{}'", where, to_string(modifier.kind), modifier.name),
               channel.name, {}, modifier);
+    if (const auto& yield = component.function)
+      for (std::size_t p = 0; p < yield->parameters.size(); ++p)
+        collect(fmt::format("{}, yield", where), channel.name, yield->parameters[p],
+                yield->nominal[p]);
     for (const auto& shape : component.shapes)
       for (std::size_t p = 0; p < shape->parameters().size(); ++p)
         collect(fmt::format("{}, shape '{}'", where, shape->parameters()[p].name), channel.name,
@@ -288,7 +299,7 @@ class Compiler {
                 Modifier::norm_factor(power.first));
   }
 
-  /// A parameter of a shape.
+  /// A parameter of a shape or of a yield.
   void collect(const std::string& where, const std::string& channel, const Parameter& parameter,
                double nominal) {
     collect(where, channel, {},
@@ -372,8 +383,15 @@ class Compiler {
                  set.family == Family::lumi || set.family == Family::bins_gaussian ||
                      (set.family == Family::alpha && set.known),
                  "left out: the parameter has no Gaussian constraint of its own width");
-      check_list("tau", settings.tau, set.family == Family::bins_poisson,
+      const bool general = set.family == Family::alpha && set.known;
+      check_list("tau", settings.tau, set.family == Family::bins_poisson || general,
                  "left out: the parameter has no Poisson constraint");
+      check_list("log_kappa", settings.log_kappa, general,
+                 "left out: the parameter has no log-normal constraint");
+      for (const double width : settings.log_kappa)
+        check_positive(function, where + ": log_kappa", width);
+      if (general && settings.sigma.size() + settings.tau.size() + settings.log_kappa.size() > 1)
+        refuse(where, "of several constraints", "of one: sigma, tau or log_kappa");
       check_finite(function, where + ": start", settings.start);
       check_finite(function, where + ": auxiliary", settings.auxiliary);
       for (const double sigma : settings.sigma) check_positive(function, where + ": sigma", sigma);
@@ -446,6 +464,12 @@ class Compiler {
           if (set.known)
             low = std::max(low, (*set.known)[0]), high = std::min(high, (*set.known)[1]);
           constraint = Constraint::gaussian(index, given(settings.auxiliary, i, start), sigma);
+          if (!settings.log_kappa.empty())
+            constraint = Constraint::log_normal(index, given(settings.auxiliary, i, start),
+                                                std::exp(settings.log_kappa[i]));
+          if (!settings.tau.empty())
+            constraint = Constraint::poisson(
+                index, given(settings.auxiliary, i, settings.tau[i] * start), settings.tau[i]);
           break;
         }
         case Family::lumi:
@@ -545,6 +569,10 @@ class Compiler {
         compiled.powers.emplace_back(local(name), power);
       made.polynomial.push_back(std::move(compiled));
     }
+    made.function = component.function;
+    if (made.function)
+      for (const auto& parameter : made.function->parameters)
+        made.arguments.push_back(local(parameter.name));
     std::vector<std::vector<std::size_t>> places;
     for (const auto& shape : component.shapes) {
       places.emplace_back();

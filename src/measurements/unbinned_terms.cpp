@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/vector_math.hpp"
+#include "measurements/yield_jet.hpp"
 
 namespace neyman::detail {
 
@@ -93,6 +94,21 @@ void UnbinnedTerms::set_yield(const CompiledComponent& component, Component& out
     clear();
     first[factor.place] = jet.first / value;
     second[factor.place * n + factor.place] = jet.second / value;
+    out.yield.multiply(first, second);
+    out.yield.value *= value;
+  }
+  if (component.function) {
+    const auto& places = component.arguments;
+    const std::size_t k = places.size();
+    std::vector<double> at(k), once(k), twice(k * k);
+    for (std::size_t a = 0; a < k; ++a) at[a] = point[component.local[places[a]]];
+    const double value = nonzero(yield_jet(*component.function, at, once, twice));
+    clear();
+    for (std::size_t a = 0; a < k; ++a) {
+      first[places[a]] = once[a] / value;
+      for (std::size_t b = 0; b < k; ++b)
+        second[places[a] * n + places[b]] = twice[a * k + b] / value;
+    }
     out.yield.multiply(first, second);
     out.yield.value *= value;
   }

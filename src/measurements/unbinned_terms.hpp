@@ -31,6 +31,8 @@ struct CompiledComponent {
   double yield = 0.0;
   std::vector<Factor> factors;
   std::vector<PolynomialTerm> polynomial;
+  std::optional<YieldFunction> function;
+  std::vector<std::size_t> arguments;  // of the function: places in `local`
   ComponentShape shape;
   std::size_t first_row = 0;                    // of the events' functions
   std::vector<std::size_t> local;               // the parameters that it depends on, each once

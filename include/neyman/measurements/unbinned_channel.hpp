@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "neyman/core/matrix.hpp"
+#include "neyman/core/parameters.hpp"
 #include "neyman/measurements/shape.hpp"
 #include "neyman/measurements/workspace.hpp"
 
@@ -32,6 +36,17 @@ struct Coefficient {
   bool operator==(const Coefficient&) const = default;
 };
 
+/// Expected events as any smooth function of parameters, with the ranges in which it is defined.
+/// Parameters that are `nuisance` are constrained by N(nominal, 1) unless the measurement's
+/// settings say otherwise; the others are free. Derivatives are differences, exact for polynomials
+/// up to the third degree.
+struct YieldFunction {
+  ParameterSpace parameters;
+  std::vector<double> nominal;
+  /// Of one value a parameter; called from several threads at once.
+  std::function<double(std::span<const double>)> value;
+};
+
 /// What the model knows about some events x_i. Rows run along events.
 struct UnbinnedEvents {
   Matrix ratios;  ///< components × events: r_c(x) = p_c(x) / p_ref(x) at nominal parameters
@@ -43,11 +58,12 @@ struct UnbinnedEvents {
   std::size_t size() const { return ratios.cols(); }
 };
 
-/// A part of the expected events: ν_c(θ) p_c(x; α), with ν_c = yield × coefficient × factors.
+/// A part of the expected events: ν_c(θ) p_c(x; α), with
+/// ν_c = yield × function × coefficient × factors.
 ///
 /// The density moves with the parameters φ of its shapes, of which there may be several:
-/// p_c(x; φ) = p_c(x) exp(Σ_k b_k(φ) f_k(x)) / Z_c(φ). It is positive for every φ, and Z_c, the mean
-/// of the exponential over the simulated events of the component, keeps it normalised. Z_c is
+/// p_c(x; φ) = p_c(x) exp(Σ_k b_k(φ) f_k(x)) / Z_c(φ). It is positive for every φ, and Z_c, the
+/// mean of the exponential over the simulated events of the component, keeps it normalised. Z_c is
 /// tabulated when the model is made, to 1e-6 or better, where that is possible, for an evaluation
 /// not to need the simulated events.
 struct UnbinnedComponent {
@@ -56,6 +72,7 @@ struct UnbinnedComponent {
   std::vector<Modifier> modifiers = {};  ///< norm_factor, norm_sys and lumi
   std::vector<ShapePtr> shapes = {};     ///< with different parameters
   Coefficient coefficient = {};
+  std::optional<YieldFunction> function = {};
 };
 
 /// Σ_i log Σ_c ν_c(θ) r_c(x_i; θ) − Σ_c ν_c(θ). The total density must be positive for every event:

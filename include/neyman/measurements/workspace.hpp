@@ -78,7 +78,9 @@ struct ParameterSettings {
   std::vector<double> auxiliary = {};  ///< the auxiliary observations of the constraint
   std::vector<double> sigma = {};      ///< standard deviations of Gaussian constraints
   std::vector<double> tau = {};        ///< of Poisson constraints
-  std::optional<bool> fixed = {};      ///< at the start value
+  /// log κ of log-normal constraints, of shapes' and yield functions' parameters; not pyhf's.
+  std::vector<double> log_kappa = {};
+  std::optional<bool> fixed = {};  ///< at the start value
 
   bool operator==(const ParameterSettings&) const = default;
 };
@@ -109,6 +111,7 @@ Workspace read_workspace(const std::string& path);
 Workspace parse_workspace(std::string_view json, const std::string& source = "workspace");
 
 /// The workspace as JSON that pyhf reads; reading it again gives the same workspace.
+/// @throw ArgumentError where it has what pyhf does not: log-normal constraints.
 std::string workspace_json(const Workspace& workspace);
 /// Writes it, whole or not at all. @throw FileError where it cannot be written.
 void write_workspace(const Workspace& workspace, const std::string& path);
