@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 
 #include "neyman/core/error.hpp"
 
@@ -22,6 +23,24 @@ std::string array_interface(std::span<const float> values, std::size_t columns) 
   return fmt::format(R"({{"data":[{},true],"shape":[{},{}],"typestr":"<f4","version":3}})",
                      reinterpret_cast<std::uintptr_t>(values.data()), values.size() / columns,
                      columns);
+}
+
+/// Adds a node of XGBoost's JSON with all below it; returns its number.
+std::size_t add_node(const nlohmann::json& from, std::vector<Booster::Node>& tree) {
+  const std::size_t number = tree.size();
+  Booster::Node node;
+  node.leaf = from.contains("leaf");
+  tree.push_back(node);
+  if (node.leaf) {
+    node.value = from.at("leaf").get<float>();  // written such that reading gives the same float
+  } else {
+    node.column = std::stoul(from.at("split").get<std::string>().substr(1));  // "f12"
+    node.threshold = from.at("split_condition").get<float>();
+    for (const auto& child : from.at("children"))
+      (child.at("nodeid") == from.at("yes") ? node.yes : node.no) = add_node(child, tree);
+  }
+  tree[number] = node;
+  return number;
 }
 
 /// XGBoost prints; the setting belongs to the calling thread.
@@ -125,6 +144,15 @@ std::size_t Booster::trees() const {
   int rounds = 0;
   check(XGBoosterBoostedRounds(handle_, &rounds));
   return static_cast<std::size_t>(rounds);
+}
+
+std::vector<std::vector<Booster::Node>> Booster::nodes() const {
+  bst_ulong count = 0;
+  const char** dumped = nullptr;
+  check(XGBoosterDumpModelEx(handle_, "", 0, "json", &count, &dumped));
+  std::vector<std::vector<Node>> out(count);
+  for (bst_ulong t = 0; t < count; ++t) add_node(nlohmann::json::parse(dumped[t]), out[t]);
+  return out;
 }
 
 std::vector<std::uint8_t> Booster::bytes() const {

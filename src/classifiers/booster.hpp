@@ -77,6 +77,16 @@ class Booster {
   std::size_t trees() const;
   std::vector<std::uint8_t> bytes() const;
 
+  struct Node {
+    bool leaf = true;
+    std::size_t column = 0;
+    float threshold = 0.0F;       ///< codes[column] < threshold: go to `yes`, else to `no`
+    std::size_t yes = 0, no = 0;  ///< nodes of the same tree
+    float value = 0.0F;           ///< of a leaf
+  };
+  /// Every tree, its root first.
+  std::vector<std::vector<Node>> nodes() const;
+
  private:
   explicit Booster(void* handle) : handle_(handle) {}
   void set(const std::string& name, const std::string& value);

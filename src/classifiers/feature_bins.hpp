@@ -27,6 +27,11 @@ class FeatureBins {
   /// A value outside the range of the training set falls into the first or the last bin.
   std::vector<float> codes(MatrixView x) const;
 
+  /// The feature of a column of `codes`.
+  std::size_t feature(std::size_t column) const { return used_[column]; }
+  /// Its cuts: the code is how many of them are not above the value.
+  const std::vector<double>& cuts(std::size_t column) const { return cuts_[used_[column]]; }
+
   void save(Archive& archive) const;
   void load(const Archive& archive);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -58,6 +60,15 @@ void TreeModel::save(Archive& archive) const {
   archive.set("boosters", boosters_.size());
   for (std::size_t k = 0; k < boosters_.size(); ++k)
     archive.set(fmt::format("booster_{:04}", k), boosters_[k].bytes());
+}
+
+std::vector<std::vector<Booster::Node>> TreeModel::nodes() const {
+  std::vector<std::vector<Booster::Node>> out;
+  for (const Booster& booster : boosters_) {
+    auto trees = booster.nodes();
+    std::move(trees.begin(), trees.end(), std::back_inserter(out));
+  }
+  return out;
 }
 
 }  // namespace neyman::detail

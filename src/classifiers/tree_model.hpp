@@ -21,6 +21,10 @@ class TreeModel {
   std::vector<double> margins(MatrixView x) const;
   void save(Archive& archive) const;
 
+  const FeatureBins& bins() const { return bins_; }
+  /// The trees of all boosters, which split the bins of the features.
+  std::vector<std::vector<Booster::Node>> nodes() const;
+
  private:
   FeatureBins bins_;
   std::vector<Booster> boosters_;

@@ -13,9 +13,6 @@ namespace neyman {
 
 namespace {
 
-/// Bound of |log ρ| between two components: sums of e^±300 and their inverses stay doubles.
-constexpr double pair_limit = 300.0;
-
 void check_samples(const std::vector<FoldedSample>& samples, std::size_t components) {
   check_same_size("DecomposedRatio", "samples", samples.size(), components,
                   "one for each component");

@@ -24,6 +24,12 @@ class PolynomialBasis {
   /// The total degree of P_k.
   std::size_t degree(std::size_t k) const { return degrees_[k]; }
 
+  /// The degree of P_k in each parameter, by k.
+  const std::vector<std::vector<std::size_t>>& powers() const { return powers_; }
+  // u = (θ − low) scale − 1
+  const std::vector<double>& low() const { return low_; }
+  const std::vector<double>& scale() const { return scale_; }
+
   /// P_k(θ) for every k. @throw ArgumentError where a size does not fit.
   void values(std::span<const double> point, std::span<double> out) const;
   /// The same with ∂P_k/∂θ_p, by rows k.

@@ -16,6 +16,9 @@ namespace neyman {
 /// ρ_cc' = 1/ρ_c'c, ρ_cc = 1, and one sample of each component serves all its pairs.
 class DecomposedRatio final : public MixtureRatio {
  public:
+  /// Bound of |log ρ| between two components: sums of e^±300 and their inverses stay doubles.
+  static constexpr double pair_limit = 300.0;
+
   /// `samples` holds one sample for each component. Each fold of each pair is one of the `tasks`
   /// where others share them.
   DecomposedRatio(const std::vector<FoldedSample>& samples, MixtureWeights weights,
