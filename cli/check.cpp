@@ -16,11 +16,16 @@ struct Learned {
 };
 
 Learned learned_by(const Study& study) {
-  if (study.mixture) return {study.learning.classifier->kind(), study.learning.calibrator->kind()};
+  if (study.mixture || study.measurement)
+    return {study.learning.classifier->kind(), study.learning.calibrator->kind()};
   if (study.parameterized.separable) return {"separable", "smooth"};
   constexpr const char* across[] = {"none", "on-demand", "interpolate", "smooth"};
   return {study.parameterized.classifier.classifier->kind(),
           across[static_cast<int>(study.parameterized.classifier.calibration)]};
+}
+
+const Mixture* mixture_of(const Study& study) {
+  return study.measurement ? study.measurement->mixture.get() : study.mixture.get();
 }
 
 Json describe(const Study& study) {
@@ -32,7 +37,7 @@ Json describe(const Study& study) {
               {"simulated_events", study.training_samples},
               {"classifier", learned.classifier},
               {"calibration", learned.calibration}};
-  if (study.mixture) out["components"] = study.mixture->names();
+  if (const auto* mixture = mixture_of(study)) out["components"] = mixture->names();
   if (!study.mixture) out["design"] = study.parameterized.design->kind();
   return out;
 }
@@ -44,8 +49,9 @@ void print_words(const Study& study, const std::string& path) {
   };
   fmt::print("{}: no problems\n  {}, {}, {} simulated events{}\n  classifier {}, calibration {}\n",
              path, count(study.parameters.size(), "parameter"),
-             study.mixture ? count(study.mixture->components().size(), "component")
-                           : count(study.simulator->dimension(), "feature"),
+             mixture_of(study) != nullptr
+                 ? count(mixture_of(study)->components().size(), "component")
+                 : count(study.simulator->dimension(), "feature"),
              study.training_samples,
              study.mixture ? "" : fmt::format(" ({})", study.parameterized.design->kind()),
              learned.classifier, learned.calibration);

@@ -18,6 +18,7 @@ namespace {
 
 /// All stages but the report.
 pipeline::Lazy<Model> run_chain(const Study& study, pipeline::Chain& chain) {
+  if (study.measurement) return pipeline::run_measurement(study, chain);
   return study.mixture ? pipeline::run_decomposed(study, chain)
                        : pipeline::run_parameterized(study, chain);
 }

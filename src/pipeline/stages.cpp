@@ -30,24 +30,31 @@ std::string describe_point(const ParameterSpace& parameters, const std::vector<d
 Step step_of(const Study& study, const std::string& stage, const std::string& part) {
   Inputs inputs(study);
   const auto& name = part.empty() ? stage : part;
-  const bool separable = !study.mixture && study.parameterized.separable;
+  const bool separable = !study.mixture && !study.measurement && study.parameterized.separable;
   if (name == "simulate") {
     if (study.quick) inputs.value("quick", "yes");
-    inputs.value("kind", study.mixture ? "decomposed" : separable ? "separable" : "classifier");
+    inputs.value("kind", study.measurement ? "measurement"
+                         : study.mixture   ? "decomposed"
+                         : separable       ? "separable"
+                                           : "classifier");
+    if (study.measurement) inputs.value("nominal", study.measurement->nominal);
     for (const auto& p : study.parameters)
       inputs.value("parameter", fmt::format("{} in [{}, {}]", p.name, p.low, p.high));
     inputs.value("reference", study.reference);
     // Whatever no later step names may change what is simulated.
     inputs.all_but({"study", "parameters", "classifier", "calibration", "data", "inference",
-                    "ensemble", "coverage", "compare", "diagnostics", "report"});
+                    "ensemble", "coverage", "compare", "diagnostics", "report", "measurement",
+                    "shapes"});
   } else if (name == "train") {
     inputs.setting("classifier");
-    if (separable) inputs.setting("calibration");
+    if (separable || study.measurement) inputs.setting("calibration");
+    if (study.measurement) inputs.setting("shapes").setting("measurement.simulated");
   } else if (name == "calibrate") {
     inputs.setting("calibration");
   } else if (name == "fit") {
     inputs.setting("parameters").setting("data");
     inputs.setting("inference", {"contours", "surface", "bayesian", "test", "hypotheses"});
+    if (study.measurement) inputs.setting("measurement", {"toys", "scan", "simulated"});
   } else if (name == "contours") {
     for (const char* key : {"contours", "surface", "bayesian"})
       inputs.setting(std::string("inference.") + key);
@@ -75,7 +82,12 @@ void describe_study(const Study& study, Results& results) {
   results.levels = study.levels;
   results.threads = threads();
   results.quick = study.quick;
-  if (study.mixture) {
+  if (study.measurement) {
+    results.component_names = study.measurement->mixture->names();
+    results.ratio = "measurement";
+    results.classifier = study.learning.classifier->kind();
+    results.calibration = study.learning.calibrator->kind();
+  } else if (study.mixture) {
     results.component_names = study.mixture->names();
     results.ratio = "decomposed";
     results.classifier = study.learning.classifier->kind();
@@ -125,7 +137,7 @@ void note_tally(const SimulatorTally& tally, const ParameterSpace& parameters, c
 }
 
 bool calibrates_on_demand(const Study& study) {
-  return !study.mixture && !study.parameterized.separable &&
+  return !study.mixture && !study.measurement && !study.parameterized.separable &&
          study.parameterized.classifier.calibration ==
              ParameterizedClassifierRatio::Across::on_demand;
 }

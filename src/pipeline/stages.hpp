@@ -11,7 +11,7 @@
 #include "neyman/pipeline/pipeline.hpp"
 #include "pipeline/chain.hpp"
 
-// What the two kinds of runs share.
+// What the kinds of runs share.
 namespace neyman::pipeline {
 
 /// Times a stage and notes it in the results.
@@ -121,6 +121,8 @@ void diagnose_repetition(Results& results);
 Lazy<Model> run_decomposed(const Study& study, Chain& chain);
 /// The same with one model for all θ.
 Lazy<Model> run_parameterized(const Study& study, Chain& chain);
+/// The same for a measurement: a mixture with yields.
+Lazy<Model> run_measurement(const Study& study, Chain& chain);
 /// The results that a model gives for new data, beside what is known before.
 void fit_decomposed(const Model& model, const Samples& data, Results& results);
 void fit_parameterized(const Model& model, const Samples& data, Results& results);

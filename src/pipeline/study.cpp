@@ -46,12 +46,15 @@ class StudyReader {
     read_training();
     read_reference();
     read_learning();
+    read_measurement();
     read_data();
     read_inference();
-    read_ensemble();
-    read_compare();
-    read_coverage();
-    read_diagnostics();
+    if (!study_.measurement) {
+      read_ensemble();
+      read_compare();
+      read_coverage();
+      read_diagnostics();
+    }
     if (study_.simulator && !can_simulate(*study_.simulator)) refuse_simulation();
     auto report = settings_.table({"report", "the report and its figures"});
     study_.title =
@@ -140,8 +143,13 @@ class StudyReader {
                                                         study_.parameters[p].name)
                                           : ""));
     study_.simulator = distribution;
-    // Where θ are shares of components, ratios between the components serve every θ.
     auto mixture = std::dynamic_pointer_cast<const Mixture>(distribution);
+    if (mixture && !mixture->yields().empty()) {
+      study_.measurement.emplace();
+      study_.measurement->mixture = std::move(mixture);
+      return;
+    }
+    // Where θ are shares of components, ratios between the components serve every θ.
     const auto is_free = [&](const DistributionPtr& component) {
       return !depends_on(*component, study_.parameters);
     };
@@ -188,6 +196,14 @@ class StudyReader {
   /// What belongs to one of the two kinds of studies, where it is not known which this is.
   static void skip(Settings table, std::initializer_list<const char*> keys) {
     for (const char* key : keys) table.skip(key);
+  }
+
+  /// What a measurement does not have.
+  static void refuse_in_measurement(Settings table, const std::string& key) {
+    if (!table.has(key)) return;
+    table.skip(key);
+    table.problem(key,
+                  "is not for a simulator with yields, whose results are those of [measurement]");
   }
 
   /// What needs one model for all θ.
@@ -237,6 +253,7 @@ class StudyReader {
   void read_reference() {
     const bool optional = study_.simulator && !study_.mixture;
     if (!settings_.has("reference") && optional) return;
+    if (study_.measurement) return refuse_in_measurement(settings_, "reference");
     if (!settings_.has("reference") && parameters_known_ && study_.simulator)
       settings_.problem("reference",
                         fmt::format("is missing, but must give the denominator of the ratios, "
@@ -286,7 +303,7 @@ class StudyReader {
     study_.training_samples = table.count(
         {"samples", "simulated events in all, shared equally by the components of a mixture"},
         study_.training_samples, 1);
-    const bool mixture = study_.mixture != nullptr || !study_.simulator;
+    const bool mixture = study_.mixture != nullptr || study_.measurement || !study_.simulator;
     const auto folds =
         table.count({"folds", "of the cross-fitting; 2 by default where one model serves all θ"},
                     mixture ? study_.learning.folds : study_.parameterized.network.folds, 2, 1000);
@@ -306,7 +323,18 @@ class StudyReader {
     if (!study_.simulator) return skip(table, {"design", "fresh"});
     std::size_t least = 100 * folds;
     if (!can_simulate(*study_.simulator)) study_.training_samples = stored_events();
-    if (mixture) {
+    if (study_.measurement) {
+      least = 10 * folds * study_.measurement->mixture->components().size();
+      refuse_in_measurement(table, "fresh");
+      if (can_simulate(*study_.simulator)) {
+        study_.parameterized.design = std::make_shared<const Design>(
+            Design::from(table, design, study_.parameters, study_.folder));
+        check_design(table);
+      } else {
+        study_.parameterized.design = std::make_shared<const Design>(study_.parameters);
+        skip(table, {"samples", "design"});
+      }
+    } else if (mixture) {
       least = 10 * folds * study_.mixture->components().size();
     } else if (const auto* stored = study_.simulator->stored()) {
       skip(table, {"samples", "design", "fresh"});
@@ -384,7 +412,9 @@ class StudyReader {
   }
 
   /// Whether keys for one model for all θ belong here.
-  bool one_model() const { return settings_.describing() || (study_.simulator && !study_.mixture); }
+  bool one_model() const {
+    return settings_.describing() || (study_.simulator && !study_.mixture && !study_.measurement);
+  }
 
   /// Whether events are trained on as they are read from the disk.
   bool streams() const {
@@ -404,7 +434,7 @@ class StudyReader {
 
   void read_learning() {
     if (one_model()) read_parameterized();
-    if (study_.simulator && !study_.mixture) return;
+    if (study_.simulator && !study_.mixture && !study_.measurement) return;
     if (!study_.simulator && wants_separable()) {
       settings_.skip("classifier");
       settings_.skip("calibration");
@@ -420,6 +450,77 @@ class StudyReader {
         study_.learning.replicas, 0, 10000);
     study_.learning.normalise = table.flag(normalise_key, study_.learning.normalise);
     if (!study_.simulator) skip(table, {"across", "events"});
+  }
+
+  /// What is measured, and how shapes are learned.
+  void read_measurement() {
+    auto table = settings_.table(
+        {"measurement", "limits and tests, where the simulator has yields: all has defaults"});
+    auto shapes = settings_.table(
+        {"shapes", "the separable networks of a measurement, which learn how shapes move"});
+    if (!settings_.describing() && !study_.measurement) {
+      for (const char* key : {"measurement", "shapes"}) {
+        if (!settings_.has(key)) continue;
+        settings_.skip(key);
+        if (study_.simulator)
+          settings_.problem(key,
+                            "is for a simulator of kind \"mixture\" with yields, but this one has "
+                            "none");
+      }
+      return;
+    }
+    Study::Measurement none;
+    auto& out = settings_.describing() ? none : *study_.measurement;
+    const auto name = table.text(
+        {"interest", "the parameter that limits and tests are for; absent: the first"}, "");
+    if (!name.empty())
+      if (const auto index = parameter_index(table, "interest", name)) out.interest = *index;
+    out.options.level =
+        table.number({"level", "of the upper limit"}, out.options.level, Limits::inside(0.0, 1.0));
+    out.options.statistic = test_statistic_named(table.choice(
+        {"statistic", "of the upper limit"}, to_string(out.options.statistic), {"q", "q-tilde"}));
+    out.options.toys = table.count(
+        {"toys", "simulated at each value of a scan for the limit; 0: asymptotic formulae alone"},
+        out.options.toys, 0);
+    out.options.scan_points =
+        table.count({"scan", "values of that scan"}, out.options.scan_points, 2, 1000);
+    out.learning.simulated =
+        table.count({"simulated", "events that normalise shapes and that toys are drawn from"},
+                    out.learning.simulated, 1000);
+    const auto network = SeparableRatio::Config::from(shapes);
+    out.learning.members = shapes.count({"members", "networks of each shape, whose mean is taken"},
+                                        out.learning.members, 1, 100);
+    out.learning.ratios = study_.learning;
+    out.learning.shape = network;
+    out.learning.shape.folds = std::min<std::size_t>(study_.learning.folds, network.folds);
+    out.nominal = truth_;
+    if (settings_.describing() || !study_.measurement) return;
+    for (const char* key : {"ensemble", "coverage", "compare", "diagnostics"})
+      refuse_in_measurement(settings_, key);
+    auto inference = settings_.table("inference");
+    for (const char* key : {"contours", "surface", "bayesian", "hypotheses", "test"})
+      refuse_in_measurement(inference, key);
+    study_.diagnostics.which.clear();
+    check_components();
+  }
+
+  /// Components whose events do not go together.
+  void check_components() {
+    const auto& mixture = *study_.measurement->mixture;
+    auto tables = settings_.table("simulator").tables("components");
+    std::vector<std::string> names;
+    for (std::size_t c = 0; c < tables.size(); ++c) {
+      const auto& component = *mixture.components()[c];
+      if (component.stored() != nullptr && !component.stored()->theta.empty())
+        tables[c].problem("file",
+                          "has columns of parameters, but must hold the events at their nominal "
+                          "values in a measurement; those over their ranges belong in across");
+      const auto own = component.feature_names();
+      if (names.empty()) names = own;
+      if (!own.empty() && own != names)
+        tables[c].problem("", fmt::format("has the features {}, but must have {}, as those before",
+                                          fmt::join(own, ", "), fmt::join(names, ", ")));
+    }
   }
 
   /// One model for all θ: a separable network, or any classifier with θ as input.
@@ -518,6 +619,7 @@ class StudyReader {
                                   ? OnInvalid::drop
                                   : OnInvalid::refuse;
     if (settings_.problems().size() > before) return;
+    if (study_.measurement) refuse_in_measurement(table, "events");
     if (!data.file && study_.simulator && !can_simulate(*study_.simulator)) return;
     if (!data.file) {
       auto parameters = settings_.table("parameters");
@@ -602,6 +704,7 @@ class StudyReader {
       if (study_.mixture) refuse_in_mixture(table, key);
       if (!study_.simulator) skip(table, {key});
     }
+    if (study_.measurement) return;
     auto test = table.table(
         {"test", "Neyman and Pearson's test of one point against another, from simulated data"});
     if (!table.is_table("test")) return;
@@ -845,6 +948,7 @@ void quicken(Study& study) {
     reduce(study.diagnostics.events, events);
   }
   reduce(study.parameterized.classifier.calibration_events, events);
+  if (study.measurement) reduce(study.measurement->options.toys, datasets);
   if (study.test) reduce(study.test->datasets, datasets);
   if (study.ensemble) reduce(study.ensemble->datasets, datasets);
   for (auto& hypothesis : study.hypotheses) reduce(hypothesis.datasets, datasets);
@@ -858,6 +962,12 @@ void quicken(Study& study) {
 void reseed(Study& study, std::uint64_t seed) {
   study.seed = seed;
   study.learning.seed = derive_seed(seed, "learning");
+  if (study.measurement) {
+    auto& measurement = *study.measurement;
+    measurement.options.seed = derive_seed(seed, "toys");
+    measurement.learning.seed = measurement.learning.ratios.seed = measurement.learning.shape.seed =
+        derive_seed(seed, "learning");
+  }
   if (study.test) study.test->seed = derive_seed(seed, "test");
   if (study.ensemble) study.ensemble->seed = derive_seed(seed, "ensemble");
   study.parameterized.network.seed = study.parameterized.classifier.seed =

@@ -373,6 +373,7 @@ Json all(const Results& r) {
               {"study", study_part(r)},
               {"fit", fit_part(r, r.fit)}};
   if (r.exact_fit) out["exact_fit"] = fit_part(r, *r.exact_fit);
+  if (!r.measurement.empty()) out["measurement"] = Json::parse(r.measurement);
   if (!r.surfaces.empty()) out["surfaces"] = surfaces_part(r);
   if (r.test) out["test"] = test_part(r, *r.test);
   if (!r.composite_tests.empty()) out["tests"] = tests_part(r);

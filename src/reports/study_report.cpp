@@ -280,6 +280,7 @@ void add_result(const Results& r, Page& page, Figures& figures) {
   page.table(result_table(r));
   page.paragraph(fit_words(r.fit, "learned") +
                  (r.exact_fit ? " " + fit_words(*r.exact_fit, "exact") : std::string()));
+  for (const auto& words : r.measurement_words) page.paragraph(words + ".");
   figures.place("likelihood");
   figures.place("correlation");
 }

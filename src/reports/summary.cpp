@@ -388,6 +388,7 @@ std::string summary(const Results& results, bool colour) {
                 Ink::dim);
   lines.blank();
   add_fit(results, pen, lines);
+  for (const auto& words : results.measurement_words) lines.add("measured", words);
   add_test(results, lines);
   add_ensemble(results, lines);
   add_coverage(results, lines);

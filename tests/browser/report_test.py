@@ -64,6 +64,10 @@ STUDIES = {
         ["Coverage", "Checks", "Data"],
         ["likelihood", "correlation", "coverage", "data"],
         ["g (nuisance)", "g-and-k"]),
+    "search": Example(
+        "04_search/study.toml", [], ["likelihood", "correlation"],
+        ["With the exact likelihood", "standard deviations", "by CLs (asymptotic formulae)",
+         "resolution (nuisance)"]),
     "command": Example(
         "05_command/study.toml",
         ["Checks", "Data"], ["likelihood", "data", "diagnostic-closure"],

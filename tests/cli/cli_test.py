@@ -290,7 +290,8 @@ class Examples(Folder):
         listed = neyman("example")
         self.assertEqual((listed.returncode, listed.stderr), (0, ""))
         self.assertEqual(re.findall(r"(?m)^(\w+)  ", listed.stdout.split("─\n")[1]),
-                         ["mixture", "multidimensional", "nuisance", "command", "plugin", "files"])
+                         ["mixture", "multidimensional", "nuisance", "search", "command", "plugin",
+                          "files"])
         done = neyman("example", "mixture", "mine", cwd=self.folder)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("neyman run mine/study.toml", done.stdout)

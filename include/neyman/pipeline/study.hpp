@@ -16,6 +16,8 @@
 #include "neyman/inference/coverage.hpp"
 #include "neyman/inference/ensemble.hpp"
 #include "neyman/inference/hypothesis_test.hpp"
+#include "neyman/measurements/learned_channel.hpp"
+#include "neyman/measurements/measurement_summary.hpp"
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/cross_fit.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
@@ -51,10 +53,22 @@ struct Study {
   } parameterized;
   std::vector<Constraint> constraints;
 
+  /// Where the simulator is a mixture with yields: signal and backgrounds, whose shapes are
+  /// learned.
+  struct Measurement {
+    std::shared_ptr<const Mixture> mixture;
+    std::size_t interest = 0;  ///< a parameter
+    MeasurementOptions options;
+    LearnedChannel::Config learning;
+    std::vector<double> nominal;  ///< θ of the events that tell components apart
+  };
+  std::optional<Measurement> measurement;
+
   struct Data {
     std::optional<std::string> file;
     ReadOptions options;
-    std::size_t events = 5000;  ///< simulated at the truth where there is no file
+    /// Simulated at the truth where there is no file; a measurement has as many as it expects.
+    std::size_t events = 5000;
   } data;
 
   std::vector<double> levels = {0.683, 0.95};

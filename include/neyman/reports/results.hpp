@@ -90,6 +90,9 @@ struct Results {
   std::optional<CoverageReport> coverage;
   std::vector<Diagnostic> diagnostics;
   std::size_t outside = 0;  ///< data events outside the calibrated range
+  /// Of a measurement, else empty: its `summary_json`, and discovery and limit in words.
+  std::string measurement;
+  std::vector<std::string> measurement_words;
 
   // For the figures.
   std::vector<double> compared_point;  ///< θ0 of the curves below; θ1 is the reference

@@ -1,0 +1,233 @@
+#include "neyman/pipeline/measurement_study.hpp"
+
+#include <algorithm>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/simulators/files.hpp"
+#include "pipeline/stages.hpp"
+
+namespace neyman {
+
+namespace {
+
+const Study::Measurement& measurement_of(const char* function, const Study& study) {
+  if (!study.measurement)
+    fail_argument(function, "study", "without yields", "a measurement: a mixture with yields");
+  return *study.measurement;
+}
+
+bool constrained(const Study& study, std::size_t parameter) {
+  return std::any_of(study.constraints.begin(), study.constraints.end(),
+                     [&](const auto& c) { return c.parameter() == parameter; });
+}
+
+/// Some parameters of the study; those with a constraint are nuisances.
+ParameterSpace part_of(const Study& study, const std::vector<std::size_t>& which) {
+  std::vector<Parameter> out;
+  for (const std::size_t p : which) {
+    out.push_back(study.parameters[p]);
+    out.back().nuisance = constrained(study, p);
+  }
+  return ParameterSpace(std::move(out));
+}
+
+std::vector<double> values_at(const std::vector<double>& point,
+                              const std::vector<std::size_t>& which) {
+  std::vector<double> out;
+  for (const std::size_t p : which) out.push_back(point[p]);
+  return out;
+}
+
+/// The study's design over some of its parameters.
+Design design_over(const Study& study, const std::vector<std::size_t>& which) {
+  auto config = study.parameterized.design->config();
+  const auto keep = [&](auto& values) {
+    if (values.empty()) return;
+    std::decay_t<decltype(values)> kept;
+    for (const std::size_t p : which) kept.push_back(values[p]);
+    values = std::move(kept);
+  };
+  keep(config.points);
+  keep(config.mean);
+  keep(config.sigma);
+  Matrix rows(config.rows.rows(), which.size());
+  for (std::size_t i = 0; i < rows.rows(); ++i)
+    for (std::size_t k = 0; k < which.size(); ++k) rows(i, k) = config.rows(i, which[k]);
+  config.rows = std::move(rows);
+  return {part_of(study, which), std::move(config)};
+}
+
+/// A component at the nominal values of all parameters but some.
+class PartlyNominal final : public Distribution {
+ public:
+  PartlyNominal(DistributionPtr of, std::vector<double> nominal, std::vector<std::size_t> free)
+      : of_(std::move(of)), nominal_(std::move(nominal)), free_(std::move(free)) {}
+
+  std::string kind() const override { return of_->kind(); }
+  std::size_t dimension() const override { return of_->dimension(); }
+  std::vector<DistributionPtr> parts() const override { return {of_}; }
+  Runs runs() const override { return of_->runs(); }
+  void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override {
+    auto full = nominal_;
+    for (std::size_t k = 0; k < free_.size(); ++k) full[free_[k]] = point[k];
+    of_->sample(full, random, out);
+  }
+  void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override {
+    Matrix full(points.rows(), nominal_.size());
+    for (std::size_t i = 0; i < full.rows(); ++i) {
+      std::copy(nominal_.begin(), nominal_.end(), full.row(i).begin());
+      for (std::size_t k = 0; k < free_.size(); ++k) full(i, free_[k]) = points(i, k);
+    }
+    of_->sample_each(full, random, out);
+  }
+
+ private:
+  DistributionPtr of_;
+  std::vector<double> nominal_;
+  std::vector<std::size_t> free_;
+};
+
+/// The parameters that the shape of a component depends on.
+std::vector<std::size_t> moved_by(const Study& study, const Distribution& component) {
+  std::vector<std::size_t> out;
+  for (std::size_t p = 0; p < study.parameters.size(); ++p)
+    if (depends_on(component, study.parameters, p)) out.push_back(p);
+  return out;
+}
+
+/// What files hold of a component.
+void add_files(const Study& study, const Files& files, ComponentSamples& to) {
+  to.nominal = *files.stored();
+  for (const auto& variation : files.variations())
+    to.variations.push_back({variation.parameter, variation.low, variation.high});
+  const auto& across = files.across();
+  if (across.size() == 0) return;
+  std::vector<std::size_t> moves;
+  for (const auto& name : across.parameter_names) moves.push_back(*study.parameters.find(name));
+  to.across = {across, empirical_design(across, part_of(study, moves)),
+               values_at(study.measurement->nominal, moves)};
+}
+
+ParameterSettings settings_of(const Study& study, std::size_t parameter) {
+  const auto& of = study.parameters[parameter];
+  ParameterSettings out;
+  out.name = of.name;
+  out.start = {study.measurement->nominal[parameter]};
+  out.range = {{of.low, of.high}};
+  for (const auto& constraint : study.constraints) {
+    if (constraint.parameter() != parameter) continue;
+    out.auxiliary = {constraint.observed()};
+    switch (constraint.kind()) {
+      case Constraint::Kind::gaussian:
+        out.sigma = {constraint.width()};
+        break;
+      case Constraint::Kind::log_normal:
+        out.log_kappa = {constraint.width()};
+        break;
+      case Constraint::Kind::poisson:
+        out.tau = {constraint.width()};
+        break;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<ComponentSamples> measurement_components(const Study& study) {
+  const auto& measurement = measurement_of("measurement_components", study);
+  const auto& mixture = *measurement.mixture;
+  std::vector<ComponentSamples> out;
+  for (std::size_t c = 0; c < mixture.components().size(); ++c) {
+    ComponentSamples made;
+    made.name = mixture.names()[c];
+    made.share = mixture.yields()[c](measurement.nominal);
+    const auto& component = *mixture.components()[c];
+    if (const auto* files = dynamic_cast<const Files*>(&component)) {
+      add_files(study, *files, made);
+    } else if (const auto moves = moved_by(study, component); !moves.empty()) {
+      made.across = {{}, design_over(study, moves), values_at(measurement.nominal, moves)};
+    }
+    out.push_back(std::move(made));
+  }
+  return out;
+}
+
+std::vector<ComponentSamples> simulate_measurement(const Study& study, Tasks* tasks) {
+  const auto& measurement = measurement_of("simulate_measurement", study);
+  const auto& mixture = *measurement.mixture;
+  const std::size_t count = mixture.components().size();
+  const auto own = mixture.feature_names();
+  const auto names = own.empty() ? default_feature_names(mixture.dimension()) : own;
+  auto out = measurement_components(study);
+  for (std::size_t c = 0; c < count; ++c) {
+    const auto& component = mixture.components()[c];
+    if (component->stored() != nullptr) continue;
+    // What does not divide evenly goes to the first components.
+    const std::size_t events =
+        study.training_samples / count + (c < study.training_samples % count ? 1 : 0);
+    out[c].nominal = pipeline::make_samples(
+        sample(*component, measurement.nominal, events, derive_seed(study.seed, "component", c),
+               "training", nullptr, tasks),
+        names);
+    if (!out[c].across) continue;
+    auto& across = *out[c].across;
+    across.events =
+        simulate(PartlyNominal(component, measurement.nominal, moved_by(study, *component)),
+                 across.design.parameters(), across.design, events,
+                 derive_seed(study.seed, "shape", c), "training", tasks);
+    across.events.feature_names = names;
+  }
+  return out;
+}
+
+Matrix simulate_data(const Study& study, std::span<const double> point, std::uint64_t seed) {
+  const auto& mixture = *measurement_of("simulate_data", study).mixture;
+  RandomStream random(seed, "measurement-data");
+  std::vector<double> values;
+  for (std::size_t c = 0; c < mixture.components().size(); ++c) {
+    Matrix drawn(random.poisson(mixture.yields()[c](point)), mixture.dimension());
+    if (drawn.rows() == 0) continue;
+    mixture.components()[c]->sample(point, random, drawn);
+    values.insert(values.end(), drawn.values().begin(), drawn.values().end());
+  }
+  Matrix out(values.size() / mixture.dimension(), mixture.dimension());
+  std::copy(values.begin(), values.end(), out.values().begin());
+  return out;
+}
+
+StatisticalModel measurement_model(const Study& study, const LearnedChannel& channel,
+                                   MatrixView observed) {
+  const auto& measurement = measurement_of("measurement_model", study);
+  const auto& mixture = *measurement.mixture;
+  std::vector<UnbinnedComponent> components;
+  for (std::size_t c = 0; c < mixture.components().size(); ++c) {
+    UnbinnedComponent component;
+    component.name = mixture.names()[c];
+    const auto& yield = mixture.yields()[c];
+    component.yield = yield(measurement.nominal);
+    if (!yield.constant()) {
+      component.yield = 1.0;
+      const auto uses = yield.uses();
+      component.function.emplace();
+      component.function->parameters = part_of(study, uses);
+      component.function->nominal = values_at(measurement.nominal, uses);
+      component.function->value = [yield, uses,
+                                   nominal = measurement.nominal](std::span<const double> values) {
+        auto point = nominal;
+        for (std::size_t k = 0; k < uses.size(); ++k) point[uses[k]] = values[k];
+        return yield(point);
+      };
+    }
+    components.push_back(std::move(component));
+  }
+  Workspace workspace;
+  MeasurementSettings settings{study.name, study.parameters[measurement.interest].name, {}};
+  for (std::size_t p = 0; p < study.parameters.size(); ++p)
+    settings.parameters.push_back(settings_of(study, p));
+  workspace.measurements = {std::move(settings)};
+  return {workspace, {channel.channel("events", std::move(components), observed)}};
+}
+
+}  // namespace neyman
