@@ -150,7 +150,12 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain) {
     Progress progress("fit", plan.steps(study.parameters) * (exact ? 2 : 1));
     plan.progress = &progress;
     const StudyLikelihood likelihood(*model, model->observed(), study.parameters);
-    results.fit = report_fit(likelihood, likelihood.reordered(fit_model(*model)), plan);
+    auto best = fit_model(*model);
+    if (best.ok() && channel->replicas() > 1)
+      add_simulation_covariance(best, *model, channel->replicas(), [&](std::size_t replica) {
+        return measurement_model(study, *channel, data->events.x, replica);
+      });
+    results.fit = report_fit(likelihood, likelihood.reordered(best), plan);
     note_fit(results.fit, study.parameters, "", results);
     auto options = measurement.options;
     options.toys = 0;

@@ -198,7 +198,7 @@ Matrix simulate_data(const Study& study, std::span<const double> point, std::uin
 }
 
 StatisticalModel measurement_model(const Study& study, const LearnedChannel& channel,
-                                   MatrixView observed) {
+                                   MatrixView observed, std::optional<std::size_t> replica) {
   const auto& measurement = measurement_of("measurement_model", study);
   const auto& mixture = *measurement.mixture;
   std::vector<UnbinnedComponent> components;
@@ -227,7 +227,9 @@ StatisticalModel measurement_model(const Study& study, const LearnedChannel& cha
   for (std::size_t p = 0; p < study.parameters.size(); ++p)
     settings.parameters.push_back(settings_of(study, p));
   workspace.measurements = {std::move(settings)};
-  return {workspace, {channel.channel("events", std::move(components), observed)}};
+  return {workspace,
+          {replica ? channel.channel("events", std::move(components), observed, *replica)
+                   : channel.channel("events", std::move(components), observed)}};
 }
 
 }  // namespace neyman

@@ -47,7 +47,7 @@ kind = "logistic"
 
 [calibration]
 kind = "sigmoid"
-replicas = 0
+replicas = 10
 
 [shapes]
 hidden = []
@@ -164,7 +164,9 @@ TEST(Measurement, ARunComesCloseToTheExactResult) {
   for (std::size_t p = 0; p < 3; ++p) {
     const double error = results.exact_fit->fit.error(p);
     EXPECT_NEAR(results.fit.fit.point[p], results.exact_fit->fit.point[p], 0.2 * error) << p;
-    EXPECT_NEAR(results.fit.fit.error(p), error, 0.05 * error) << p;
+    EXPECT_NEAR(results.fit.fit.statistical_error(p), error, 0.05 * error) << p;
+    EXPECT_GT(results.fit.fit.simulation_error(p), 0.0) << p;
+    EXPECT_LT(results.fit.fit.simulation_error(p), 0.3 * error) << p;
   }
   const auto json = nlohmann::json::parse(reports::results_json(results).text);
   EXPECT_EQ(json["measurement"]["schema"], "neyman.measurement/1");

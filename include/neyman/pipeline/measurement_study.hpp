@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,8 +30,9 @@ std::vector<ComponentSamples> simulate_measurement(const Study& study, Tasks* ta
 Matrix simulate_data(const Study& study, std::span<const double> point, std::uint64_t seed);
 
 /// The statistical model of observed events: the yields of the study, the learned shapes, and the
-/// constraints. Parameters have the names of the study; the one of interest is the first.
+/// constraints. Parameters have the names of the study; the one of interest is the first. With a
+/// replica, as that one of the simulation makes it (LearnedChannel).
 StatisticalModel measurement_model(const Study& study, const LearnedChannel& channel,
-                                   MatrixView observed);
+                                   MatrixView observed, std::optional<std::size_t> replica = {});
 
 }  // namespace neyman
