@@ -45,6 +45,7 @@ void add_example(CLI::App& app, int& status);
 void add_diagnose(CLI::App& app, int& status);
 void add_fit(CLI::App& app, int& status);
 void add_limit(CLI::App& app, int& status);
+void add_export(CLI::App& app, int& status);
 void add_help(CLI::App& app, int& status);
 void add_completion(CLI::App& app, int& status);
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,13 +9,13 @@
 
 #include "answer.hpp"
 #include "commands.hpp"
-#include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/core/version.hpp"
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/summary.hpp"
 #include "output_folder.hpp"
+#include "point.hpp"
 #include "study_file.hpp"
 #include "terminal.hpp"
 
@@ -33,39 +32,6 @@ struct DiagnoseArguments {
   bool no_figures = false;
   Talk talk;
 };
-
-[[noreturn]] void refuse(const char* option, const std::string& reason) {
-  throw CLI::ValidationError(option, reason);
-}
-
-/// "alpha=1,beta=-1" as a θ; all parameters must be named.
-std::vector<double> parse_point(const char* option, const std::string& text,
-                                const ParameterSpace& parameters) {
-  std::vector<std::optional<double>> values(parameters.size());
-  for (const auto& part : CLI::detail::split(text, ',')) {
-    const auto equals = part.find('=');
-    const auto name = CLI::detail::trim_copy(part.substr(0, equals));
-    const auto index = parameters.find(name);
-    if (!index) refuse(option, unknown_name(name, "a parameter", parameters.names()));
-    const auto word =
-        equals == std::string::npos ? "" : CLI::detail::trim_copy(part.substr(equals + 1));
-    double value = 0.0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size())
-      refuse(option, fmt::format("{} is '{}', but must be a number, as in {}=1", name, word, name));
-    const auto& parameter = parameters[*index];
-    if (!(value >= parameter.low && value <= parameter.high))
-      refuse(option, fmt::format("{} is {}, but must be between {} and {}", name, value,
-                                 parameter.low, parameter.high));
-    values[*index] = value;
-  }
-  std::vector<double> point;
-  for (std::size_t p = 0; p < values.size(); ++p) {
-    if (!values[p]) refuse(option, fmt::format("{} is missing", parameters[p].name));
-    point.push_back(*values[p]);
-  }
-  return point;
-}
 
 int diagnose_study(const DiagnoseArguments& arguments) {
   auto study = open_study(arguments.study);

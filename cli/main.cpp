@@ -30,6 +30,7 @@ Examples:
   neyman fit my-study/out/model.h5 --data new.csv
   neyman diagnose my-study/study.toml    # is the learned ratio right?
   neyman limit workspace.json            # a binned measurement: fit, discovery, upper limits
+  neyman export my-study/out/model.h5 --out ratio.onnx    # for other programs
   neyman merge my-study/study.toml       # finish what jobs did parts of: run --part 1/10 …
   neyman help                            # the keys of the study file, by topic
 
@@ -131,6 +132,7 @@ int main(int argc, char** argv) {
   cli::add_limit(app, status);
   cli::add_diagnose(app, status);
   cli::add_merge(app, status);
+  cli::add_export(app, status);
   cli::add_help(app, status);
   cli::add_completion(app, status);
   cli::stop_on_interrupt();

@@ -9,6 +9,7 @@
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/classifier_ratio.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
+#include "neyman/ratios/onnx_export.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
 #include "settings.hpp"
 #include "simulators.hpp"
@@ -238,6 +239,17 @@ void bind_ratios(py::module_& module) {
            [](const AnyRatio& self, py::handle x) {
              const auto table = as_table(x, "count_outside", "x", self.feature_names);
              return long_work([&] { return self.ratio->count_outside(table.view); });
+           })
+      .def("onnx",
+           [](const AnyRatio& self, py::handle numerator, py::handle denominator) {
+             OnnxOptions options;
+             options.feature_names = self.feature_names;
+             const auto point = [&](py::handle given, const char* name) {
+               return as_point(given, self.parameters, "export_onnx", name);
+             };
+             if (!numerator.is_none()) options.numerator = point(numerator, "numerator");
+             if (!denominator.is_none()) options.denominator = point(denominator, "denominator");
+             return py::bytes(export_onnx(*self.ratio, options));
            })
       .def("_dump",
            [](const AnyRatio& self) {

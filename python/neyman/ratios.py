@@ -56,6 +56,12 @@ class Ratio:
         """Writes a learned ratio to a file, which `neyman.load_ratio` reads."""
         write_bytes("save", path, self._core._dump())
 
+    def export_onnx(self, path: str | os.PathLike[str], numerator: Theta = None,
+                    denominator: Theta = None) -> None:
+        """Writes a learned ratio as one graph of ONNX from the features to log r. Its inputs are x
+        and, unless they are given here, θ0 and θ1 (of a mixture, the weights there)."""
+        write_bytes("export_onnx", path, self._core.onnx(numerator, denominator))
+
     def __getstate__(self) -> Any:
         return self._core._dump()
 

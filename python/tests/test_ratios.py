@@ -48,7 +48,21 @@ def test_learned_ratios_come_close_and_are_kept(tmp_path):
         for same in (pickle.loads(pickle.dumps(ratio)), neyman.load_ratio(tmp_path / "ratio.h5")):
             assert type(same) is type(ratio)
             np.testing.assert_array_equal(same.log_ratios(X, *points), found)
+        ratio.export_onnx(tmp_path / "ratio.onnx", *points)
+        assert b"log_r" in (tmp_path / "ratio.onnx").read_bytes()
             assert same.parameters == ratio.parameters
+
+
+def test_exported_graphs_have_the_same_values(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    evaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
+    for ratio, points, _ in learned():
+        ratio.export_onnx(tmp_path / "ratio.onnx", *points)
+        graph = evaluator(onnx.load(str(tmp_path / "ratio.onnx")))
+        values = graph.run(None, {"x": X.reshape(-1, 1)})[0]
+        np.testing.assert_allclose(values, ratio.log_ratios(X, *points), atol=2e-5)
+    with pytest.raises(neyman.ArgumentError, match="must be a learned one"):
+        neyman.ExactRatio(NORMAL).export_onnx(tmp_path / "no.onnx")
 
 
 def test_pandas_by_name():

@@ -182,7 +182,7 @@ class Commands(Folder):
         top = neyman("--help")
         self.assertEqual(top.returncode, 0)
         self.assertIn("Examples:", top.stdout)
-        for command in ("run", "check", "example", "fit", "limit", "diagnose"):
+        for command in ("run", "check", "example", "fit", "limit", "diagnose", "export"):
             self.assertIn(f"neyman {command} ", top.stdout)
             done = neyman(command, "--help")
             self.assertEqual(done.returncode, 0)
@@ -532,6 +532,25 @@ class Fit(Folder):
                                  for f in (run, again))
                 self.assertLessEqual(abs(first - second), 1e-12)
         self.assertEqual(files_in(self.folder / "again"), ["report.html", "results.json", "run.log"])
+
+    def test_exports_a_graph(self):
+        def export(*arguments, model=self.model):
+            return neyman("export", model, *arguments, cwd=self.folder)
+        done = export("--out", "ratio.onnx")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("ratio.onnx", done.stdout)
+        graph = (self.folder / "ratio.onnx").read_bytes()
+        for word in (b"neyman", b"numerator_weights", b"denominator_weights", b"log_r"):
+            self.assertIn(word, graph)
+        answer = json.loads(export("--out", "at.onnx", "--numerator", "gamma=0.3",
+                                   "--denominator", "gamma=0.1", "--json").stdout)
+        self.assertEqual((answer["command"], answer["file"]), ("export", "at.onnx"))
+        self.assertNotIn(b"_weights", (self.folder / "at.onnx").read_bytes())
+        self.fails(export("--out", "no.onnx", "--numerator", "gama=0.3"), "'gama' is not a parameter",
+                   "--numerator", status=2)
+        self.fails(export("--out", "nowhere/ratio.onnx"), "nowhere")
+        self.fails(export("--out", "no.onnx", model="events.csv"), "events.csv", "model.h5")
+        self.assertFalse((self.folder / "no.onnx").exists())
 
     def test_without_out_nothing_is_written(self):
         before = files_in(self.folder)
