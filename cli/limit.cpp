@@ -1,26 +1,37 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "answer.hpp"
 #include "commands.hpp"
+#include "merge_limit.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/core/version.hpp"
 #include "neyman/data/atomic_file.hpp"
+#include "neyman/data/checksum.hpp"
+#include "neyman/distributed/communicator.hpp"
+#include "neyman/measurements/kept_tasks.hpp"
 #include "neyman/measurements/measurement_summary.hpp"
+#include "run_study.hpp"
 #include "terminal.hpp"
 
 namespace neyman::cli {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 struct LimitArguments {
   std::string workspace, measurement;
   MeasurementOptions options;
   std::string statistic = "q-tilde";
   std::optional<double> asimov;
-  std::optional<std::string> out;
+  std::optional<std::string> out, keep;
+  std::optional<Part> part;
   std::size_t threads = 0;
   Talk talk;
 };
@@ -41,8 +52,45 @@ StatisticalModel open_model(const LimitArguments& arguments) {
   }
 }
 
-int limit_file(const LimitArguments& arguments) {
-  if (arguments.threads > 0) set_threads(arguments.threads);
+/// What the toys are made from, in the files that keep them.
+std::string describe_toys(const LimitArguments& arguments) {
+  const auto& options = arguments.options;
+  Json out = {{"workspace", fmt::format("{:016x}", checksum(read_file(arguments.workspace)))},
+              {"measurement", arguments.measurement},
+              {"level", options.level},
+              {"statistic", arguments.statistic},
+              {"toys", options.toys},
+              {"seed", options.seed},
+              {"neyman", version()}};
+  if (arguments.asimov) out["asimov"] = *arguments.asimov;
+  return out.dump();
+}
+
+/// Takes over the options that toys were made with.
+void take_options(LimitArguments& arguments, const std::string& description) {
+  const auto from = Json::parse(description);
+  arguments.measurement = from.at("measurement");
+  arguments.options.level = from.at("level");
+  arguments.statistic = from.at("statistic");
+  arguments.options.toys = from.at("toys");
+  arguments.options.seed = from.at("seed");
+  if (from.contains("asimov")) arguments.asimov = from.at("asimov").get<double>();
+}
+
+std::string toy_folder(const std::string& workspace) {
+  return fs::path(workspace).replace_extension().string() + "-toys";
+}
+
+std::string toy_file(const LimitArguments& arguments) {
+  const auto folder = arguments.keep.value_or(toy_folder(arguments.workspace));
+  make_folder(folder);
+  const auto part = arguments.part.value_or(Part{});
+  const auto digits = fmt::format("{}", part.of).size();
+  return (fs::path(folder) / fmt::format("part-{:0{}}-of-{}.toys", part.number, digits, part.of))
+      .string();
+}
+
+MeasurementSummary summarise_file(const LimitArguments& arguments, Tasks* tasks, bool quiet) {
   const auto model = open_model(arguments);
   auto data = model.observed();
   if (arguments.asimov) {
@@ -53,21 +101,96 @@ int limit_file(const LimitArguments& arguments) {
   }
   auto options = arguments.options;
   options.statistic = test_statistic_named(arguments.statistic);
-  const auto summary = [&] {
-    const ProgressBar bar(!arguments.talk.words());
-    return summarise(model, data, options);
-  }();
+  options.tasks = tasks;
+  options.toys_alone = arguments.part.has_value();
+  const ProgressBar bar(quiet || !arguments.talk.words());
+  return summarise(model, data, options);
+}
+
+int tell_summary(const MeasurementSummary& summary, const LimitArguments& arguments,
+                 const char* command) {
   const auto json = summary_json(summary);
   if (arguments.out) write_file_atomically(*arguments.out, json);
   const int status = summary.problems.empty() ? success : not_converged;
-  if (arguments.talk.json) print_answer("limit", status, {{"measurement", Json::parse(json)}});
+  if (arguments.talk.json) print_answer(command, status, {{"measurement", Json::parse(json)}});
   if (!arguments.talk.words()) return status;
   fmt::print("{}", summary_text(summary));
   if (arguments.out) fmt::print("\nResults  {}\n", *arguments.out);
   return status;
 }
 
+/// A part of the toys, for merge.
+int limit_part(const LimitArguments& arguments) {
+  const auto file = toy_file(arguments);
+  const auto& part = *arguments.part;
+  std::optional<MeasurementSummary> summary;
+  {
+    KeptTasks tasks(file, describe_toys(arguments), {part.number, part.of});
+    summary = summarise_file(arguments, &tasks, false);
+  }
+  const int status = summary->problems.empty() ? success : not_converged;
+  if (arguments.talk.json) print_answer("limit", status, {{"part", file}});
+  if (!arguments.talk.words()) return status;
+  for (const auto& problem : summary->problems) fmt::print("Problem: {}\n", problem);
+  fmt::print("Part     {}\nWhen all {} parts are there:\n  neyman merge {}\n", file, part.of,
+             arguments.workspace);
+  return status;
+}
+
+int limit_on(Communicator& ranks, const LimitArguments& arguments) {
+  if ((arguments.part || arguments.keep) && ranks.size() > 1)
+    throw ArgumentError("limit: --part and --keep are for jobs by themselves, not under mpirun");
+  if ((arguments.part || arguments.keep) && arguments.options.toys == 0)
+    throw ArgumentError("limit: --part and --keep are for toys, but there are none; see --toys");
+  if (arguments.threads > 0 || ranks.size() > 1)
+    set_threads(arguments.threads > 0 ? arguments.threads : threads_for(ranks));
+  if (arguments.part) return limit_part(arguments);
+  std::unique_ptr<Tasks> tasks;
+  if (arguments.keep)
+    tasks = std::make_unique<KeptTasks>(toy_file(arguments), describe_toys(arguments));
+  else if (ranks.size() > 1)
+    tasks = std::make_unique<RankTasks>(ranks);
+  const auto summary = summarise_file(arguments, tasks.get(), !ranks.first());
+  if (!ranks.first()) return summary.problems.empty() ? success : not_converged;
+  return tell_summary(summary, arguments, "limit");
+}
+
+int limit_file(const LimitArguments& arguments) {
+  const auto ranks = connect();
+  try {
+    return limit_on(*ranks, arguments);
+  } catch (const std::exception& error) {
+    // All ranks come to the same error; the first speaks for them.
+    if (ranks->first()) throw;
+    return complaint_about(error).status;
+  }
+}
+
 }  // namespace
+
+int merge_limit(const std::string& workspace, std::vector<std::string> parts,
+                const std::optional<std::string>& out, const Talk& talk) {
+  const auto folder = toy_folder(workspace);
+  std::error_code error;
+  if (parts.empty())
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+      if (at->path().extension() == ".toys") parts.push_back(at->path().string());
+  std::sort(parts.begin(), parts.end());
+  if (parts.empty())
+    throw AdvisedError(
+        folder + ": there are no parts",
+        "Make them with neyman limit WORKSPACE --toys N --part 1/10, 2/10 and so on.");
+  MergedKeptTasks tasks(parts);
+  LimitArguments arguments;
+  arguments.workspace = workspace;
+  arguments.out = out;
+  arguments.talk = talk;
+  take_options(arguments, tasks.about());
+  if (describe_toys(arguments) != tasks.about())
+    throw FileError(fmt::format("{}: holds toys of another workspace or another neyman than {}",
+                                parts.front(), workspace));
+  return tell_summary(summarise_file(arguments, &tasks, false), arguments, "merge");
+}
 
 void add_limit(CLI::App& app, int& status) {
   auto* command =
@@ -93,6 +216,19 @@ void add_limit(CLI::App& app, int& status) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--threads", arguments->threads, "Threads to use (default: all)")
       ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--keep", arguments->keep,
+                   "Keep toys in this folder as they are made: a run that was killed goes on")
+      ->type_name("FOLDER");
+  command
+      ->add_option_function<std::string>(
+          "--part",
+          [arguments](const std::string& text) {
+            const auto problem = read_part(text, arguments->part);
+            if (!problem.empty()) throw CLI::ValidationError("--part", problem);
+          },
+          "Make one part of the toys, for merge (kept in WORKSPACE-toys unless --keep)")
+      ->type_name("K/N");
   command->add_option("-o,--out", arguments->out, "Also write the results into this JSON file")
       ->type_name("FILE");
   arguments->talk.add_to(*command);
@@ -103,7 +239,10 @@ lies beyond the range of the parameter.
 Examples:
   neyman limit workspace.json
   neyman limit workspace.json --asimov 0               # blind
-  neyman limit workspace.json --toys 2000 --out limit.json)");
+  neyman limit workspace.json --toys 2000 --out limit.json
+  neyman limit workspace.json --toys 1000000 --keep toys      # goes on where it was killed
+  neyman limit workspace.json --toys 1000000 --part 3/10      # one of ten jobs; then neyman merge
+  mpirun -n 64 neyman limit workspace.json --toys 1000000)");
   command->callback([arguments, &status] { status = limit_file(*arguments); });
 }
 

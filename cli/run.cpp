@@ -7,21 +7,6 @@
 
 namespace neyman::cli {
 
-namespace {
-
-/// "3/10" as a part; the message for what is none.
-std::string read_part(const std::string& text, std::optional<Part>& part) {
-  const auto slash = text.find('/');
-  std::size_t number = 0, of = 0;
-  if (slash == std::string::npos || !CLI::detail::lexical_cast(text.substr(0, slash), number) ||
-      !CLI::detail::lexical_cast(text.substr(slash + 1), of) || number < 1 || number > of)
-    return "'" + text + "' is no part; the third of ten is 3/10";
-  part = Part{number, of};
-  return {};
-}
-
-}  // namespace
-
 void add_run(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("run", "Run a study: simulate, train, calibrate, fit, report");
   auto arguments = std::make_shared<RunArguments>();

@@ -201,6 +201,16 @@ int run_on(Communicator& ranks, const RunArguments& arguments) {
 
 }  // namespace
 
+std::string read_part(const std::string& text, std::optional<Part>& part) {
+  const auto slash = text.find('/');
+  std::size_t number = 0, of = 0;
+  if (slash == std::string::npos || !CLI::detail::lexical_cast(text.substr(0, slash), number) ||
+      !CLI::detail::lexical_cast(text.substr(slash + 1), of) || number < 1 || number > of)
+    return "'" + text + "' is no part; the third of ten is 3/10";
+  part = Part{number, of};
+  return {};
+}
+
 int run_study(const RunArguments& arguments) {
   const auto ranks = connect();
   if (ranks->size() == 1) return run_on(*ranks, arguments);

@@ -29,6 +29,9 @@ struct RunArguments {
   void add_to(CLI::App& command);
 };
 
+/// "3/10" as a part; the message for what is none.
+std::string read_part(const std::string& text, std::optional<Part>& part);
+
 /// Runs a study, together with the ranks that this process was started with. Returns the exit
 /// status.
 int run_study(const RunArguments& arguments);

@@ -163,9 +163,14 @@ MeasurementSummary summarise(const StatisticalModel& model, const MeasurementDat
       ToyOptions toys;
       toys.toys = options.toys;
       toys.seed = options.seed;
+      toys.tasks = options.tasks;
       const auto values =
           scan_values(*out.limit, options.scan_points, model.parameters()[interest].high);
-      out.toy_limit = toy_upper_limit(model, data, values, options.level, options.statistic, toys);
+      if (options.toys_alone)
+        simulate_limit_toys(model, data, values, options.statistic, toys);
+      else
+        out.toy_limit =
+            toy_upper_limit(model, data, values, options.level, options.statistic, toys);
     });
   return out;
 }

@@ -10,7 +10,10 @@
 #include "measurements/toy_source.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/core/progress.hpp"
+#include "neyman/distributed/tasks.hpp"
 #include "neyman/inference/statistics.hpp"
+#include "neyman/measurements/kept_tasks.hpp"
 
 namespace neyman {
 
@@ -80,6 +83,62 @@ double limit_between(const std::vector<double>& values, const std::vector<double
                   std::log(size));
 }
 
+/// Toys of one hypothesis.
+struct ToyJob {
+  std::vector<double> point;
+  double tested = 0.0;
+  std::uint64_t seed = 0;
+};
+
+/// What a block of toys gave.
+struct ToyBlock {
+  std::vector<detail::TestedValue::Value> values;
+
+  static constexpr auto fields = [](auto& bytes, auto& block) { bytes(block.values); };
+};
+
+/// The toys of several hypotheses, all blocks of all of them side by side. Where others do some of
+/// the blocks and keep them, those are left out.
+std::vector<ToySample> make_toys(const StatisticalModel& model, TestStatistic statistic,
+                                 const std::vector<ToyJob>& jobs, const ToyOptions& options) {
+  const std::size_t blocks = (options.toys + toy_block - 1) / toy_block;
+  const std::size_t count = jobs.size() * blocks;
+  std::vector<detail::ToySource> sources;
+  for (const auto& job : jobs) sources.emplace_back(model, job.point);
+  const auto* kept = dynamic_cast<const KeptTasks*>(options.tasks);
+  const std::size_t left = kept == nullptr ? count : kept->left(count);
+  Progress progress("toys", std::min(left * toy_block, jobs.size() * options.toys), "toys");
+  const auto one = [&](std::size_t task) {
+    const auto& job = jobs[task / blocks];
+    const std::size_t begin = (task % blocks) * toy_block;
+    const std::size_t end = std::min(begin + toy_block, options.toys);
+    detail::TestedValue test(model, statistic, toy_tolerance);
+    MeasurementData data;
+    ToyBlock out;
+    for (std::size_t i = begin; i < end; ++i) {
+      RandomStream random(job.seed, "measurement toys", options.first + i);
+      sources[task / blocks].draw(random, data);
+      out.values.push_back(test(data, job.tested, job.point, job.point));
+    }
+    progress.advance(end - begin);
+    return out;
+  };
+  const auto made = spread<ToyBlock>(options.tasks, count, one, ToyBlock::fields);
+  std::vector<ToySample> out(jobs.size());
+  for (std::size_t task = 0; task < count; ++task) {
+    auto& sample = out[task / blocks];
+    for (const auto& value : made[task].values) {
+      if (!value.ok) {
+        ++sample.failed;
+        continue;
+      }
+      sample.statistics.push_back(value.statistic);
+      sample.estimates.push_back(value.estimate);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 ToySample toy_statistics(const StatisticalModel& model, std::span<const double> point,
@@ -88,27 +147,8 @@ ToySample toy_statistics(const StatisticalModel& model, std::span<const double> 
   check_at_least(function, "toys", options.toys, 1);
   model.parameters().check_inside(function, point);
   detail::check_tested(function, model, statistic, tested);
-  const detail::ToySource source(model, point);
-  std::vector<detail::TestedValue::Value> values(options.toys);
-  parallel_blocks(options.toys, toy_block, [&](Block block) {
-    detail::TestedValue test(model, statistic, toy_tolerance);
-    MeasurementData data;
-    for (std::size_t i = block.begin; i < block.end; ++i) {
-      RandomStream random(options.seed, "measurement toys", options.first + i);
-      source.draw(random, data);
-      values[i] = test(data, tested, point, point);
-    }
-  });
-  ToySample out;
-  for (const auto& value : values) {
-    if (!value.ok) {
-      ++out.failed;
-      continue;
-    }
-    out.statistics.push_back(value.statistic);
-    out.estimates.push_back(value.estimate);
-  }
-  return out;
+  const ToyJob job{{point.begin(), point.end()}, tested, options.seed};
+  return std::move(make_toys(model, statistic, {job}, options).front());
 }
 
 ToyProbability toy_p_value(const ToySample& sample, double observed) {
@@ -123,30 +163,43 @@ ToyProbability toy_p_value(const ToySample& sample, double observed) {
   return {p, std::sqrt(p * (1.0 - p) / count)};
 }
 
-ToyTest toy_test(const StatisticalModel& model, const MeasurementData& data, double tested,
-                 TestStatistic statistic, const ToyOptions& options) {
+namespace {
+
+/// The test of one value, as far as toys are not needed.
+struct PreparedTest {
+  ToyTest test;
+  ToyJob with, without;  // signal
+};
+
+PreparedTest prepare_test(const StatisticalModel& model, const MeasurementData& data, double tested,
+                          TestStatistic statistic, std::uint64_t seed) {
   constexpr const char* function = "toy_test";
   if (statistic != TestStatistic::q && statistic != TestStatistic::q_tilde)
     fail_argument(function, "statistic", to_string(statistic), "q or q-tilde");
   const auto observed = test_statistic(model, data, statistic, tested);
-  const auto& name = model.parameters()[model.interest()].name;
   if (!observed.ok)
-    fail_argument(function, fmt::format("a fit of the data with {} = {:g}", name, tested), "failed",
-                  "converged");
-  ToyOptions other = options;
-  other.seed = derive_seed(options.seed, "without signal");
-  const auto with = toy_statistics(model, observed.at_tested, statistic, tested, options);
-  auto without =
-      toy_statistics(model, best_at(model, data, 0.0, function), statistic, tested, other);
+    fail_argument(function,
+                  fmt::format("a fit of the data with {} = {:g}",
+                              model.parameters()[model.interest()].name, tested),
+                  "failed", "converged");
+  PreparedTest out;
+  out.test.tested = tested;
+  out.test.statistic = observed.value;
+  out.test.estimate = observed.estimate;
+  out.with = {observed.at_tested, tested, seed};
+  out.without = {best_at(model, data, 0.0, function), tested, derive_seed(seed, "without signal")};
+  return out;
+}
+
+ToyTest finish_test(const StatisticalModel& model, ToyTest out, const ToySample& with,
+                    ToySample& without) {
   if (with.statistics.empty() || without.statistics.empty())
-    fail_argument(function, fmt::format("the fits of the toys with {} = {:g}", name, tested),
+    fail_argument("toy_test",
+                  fmt::format("the fits of the toys with {} = {:g}",
+                              model.parameters()[model.interest()].name, out.tested),
                   "all failed", "converged");
-  ToyTest out;
-  out.tested = tested;
-  out.statistic = observed.value;
-  out.estimate = observed.estimate;
-  out.cl_sb = toy_p_value(with, observed.value);
-  out.cl_b = toy_p_value(without, observed.value);
+  out.cl_sb = toy_p_value(with, out.statistic);
+  out.cl_b = toy_p_value(without, out.statistic);
   out.cl_s = ratio(out.cl_sb, out.cl_b);
   out.failed = with.failed + without.failed;
   std::sort(without.statistics.begin(), without.statistics.end());
@@ -161,18 +214,55 @@ ToyTest toy_test(const StatisticalModel& model, const MeasurementData& data, dou
   return out;
 }
 
+/// The tests of several values with the toys of each, with signal and without in turn.
+struct LimitToys {
+  std::vector<PreparedTest> tests;
+  std::vector<ToySample> samples;
+};
+
+LimitToys make_limit_toys(const StatisticalModel& model, const MeasurementData& data,
+                          const std::vector<double>& values, TestStatistic statistic,
+                          const ToyOptions& options) {
+  check_at_least("toy_statistics", "toys", options.toys, 1);
+  LimitToys out;
+  std::vector<ToyJob> jobs;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto seed =
+        values.size() == 1 ? options.seed : derive_seed(options.seed, "tested value", i);
+    out.tests.push_back(prepare_test(model, data, values[i], statistic, seed));
+    jobs.push_back(out.tests.back().with);
+    jobs.push_back(out.tests.back().without);
+  }
+  out.samples = make_toys(model, statistic, jobs, options);
+  return out;
+}
+
+}  // namespace
+
+ToyTest toy_test(const StatisticalModel& model, const MeasurementData& data, double tested,
+                 TestStatistic statistic, const ToyOptions& options) {
+  auto toys = make_limit_toys(model, data, {tested}, statistic, options);
+  return finish_test(model, toys.tests[0].test, toys.samples[0], toys.samples[1]);
+}
+
+void simulate_limit_toys(const StatisticalModel& model, const MeasurementData& data,
+                         const std::vector<double>& values, TestStatistic statistic,
+                         const ToyOptions& options) {
+  check_rising("simulate_limit_toys", values);
+  make_limit_toys(model, data, values, statistic, options);
+}
+
 ToyLimit toy_upper_limit(const StatisticalModel& model, const MeasurementData& data,
                          const std::vector<double>& values, double level, TestStatistic statistic,
                          const ToyOptions& options) {
   check_rising("toy_upper_limit", values);
   check_in_range("toy_upper_limit", "level", level, 0.5, 1.0 - 1e-9);
+  auto toys = make_limit_toys(model, data, values, statistic, options);
   ToyLimit out;
   out.level = level;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    ToyOptions own = options;
-    own.seed = derive_seed(options.seed, "tested value", i);
-    out.tests.push_back(toy_test(model, data, values[i], statistic, own));
-  }
+  for (std::size_t i = 0; i < values.size(); ++i)
+    out.tests.push_back(
+        finish_test(model, toys.tests[i].test, toys.samples[2 * i], toys.samples[2 * i + 1]));
   const auto limit = [&](const char* name, auto&& cl_s) {
     std::vector<double> of_values;
     for (const auto& test : out.tests) of_values.push_back(cl_s(test));
@@ -197,17 +287,22 @@ UnifiedInterval feldman_cousins(const StatisticalModel& model, const Measurement
   UnifiedInterval out;
   out.level = level;
   out.values = values;
+  check_at_least("toy_statistics", "toys", options.toys, 1);
+  std::vector<ToyJob> jobs;
+  std::vector<double> statistics;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto observed = test_statistic(model, data, statistic, values[i]);
     if (!observed.ok)
       fail_argument(function,
                     fmt::format("a fit of the data with {} = {:g}", parameter.name, values[i]),
                     "failed", "converged");
-    ToyOptions own = options;
-    own.seed = derive_seed(options.seed, "tested value", i);
-    const auto sample = toy_statistics(model, observed.at_tested, statistic, values[i], own);
-    out.failed += sample.failed;
-    out.p_values.push_back(toy_p_value(sample, observed.value).value);
+    statistics.push_back(observed.value);
+    jobs.push_back({observed.at_tested, values[i], derive_seed(options.seed, "tested value", i)});
+  }
+  const auto samples = make_toys(model, statistic, jobs, options);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    out.failed += samples[i].failed;
+    out.p_values.push_back(toy_p_value(samples[i], statistics[i]).value);
   }
   const double size = 1.0 - level;
   std::size_t first = values.size(), last = 0;

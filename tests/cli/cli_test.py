@@ -713,6 +713,43 @@ class Limit(Folder):
                            .stdout)["measurement"]["toy_limit"] for threads in ("1", "2")]
         self.assertEqual(*toys)
 
+    def toys(self, *arguments):
+        return self.limit("--toys", "300", "--seed", "5", *arguments, workspace="toys.json")
+
+    def test_toys_in_parts_and_after_a_kill(self):
+        (self.folder / "toys.json").write_bytes(self.WORKSPACE.read_bytes())
+        alone = json.loads(self.toys("--json").stdout)["measurement"]
+        for number in (2, 1, 3):
+            done = self.toys("--part", f"{number}/3")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(f"toys-toys/part-{number}-of-3.toys", done.stdout)
+            self.assertIn("neyman merge toys.json", done.stdout)
+        done = neyman("merge", "toys.json", "--out", "merged.json", cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(read_json(self.folder / "merged.json"), alone)
+        # Killed at some point; the second time it goes on, and the third there is nothing to do.
+        many = ("limit", "toys.json", "--toys", "20000", "--threads", "1", "--keep", "kept")
+        job = subprocess.Popen([program.path, *many], cwd=self.folder, stdout=subprocess.DEVNULL)
+        kept = self.folder / "kept" / "part-1-of-1.toys"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (kept.exists() and kept.stat().st_size > 20000):
+            time.sleep(0.005)
+        job.kill()
+        job.wait()
+        size = kept.stat().st_size
+        again = [neyman(*many, "--json", cwd=self.folder).stdout for _ in range(2)]
+        self.assertGreater(kept.stat().st_size, size)
+        self.assertEqual(*again)
+        fresh = neyman(*many[:-2], "--json", cwd=self.folder).stdout
+        self.assertEqual(again[0], fresh)
+        # What does not belong together.
+        self.fails(self.toys("--keep", "kept"), "kept/part-1-of-1.toys", "other options")
+        self.fails(self.limit("--part", "1/3"), "--toys")
+        self.fails(self.toys("--part", "4/3"), "'4/3' is no part", status=2)
+        (self.folder / "toys-toys" / "part-2-of-3.toys").unlink()
+        self.fails(neyman("merge", "toys.json", cwd=self.folder), "missing: 2")
+        self.fails(neyman("merge", "nothing.json", cwd=self.folder), "there are no parts", "--part")
+
     def test_what_is_refused(self):
         self.fails(self.limit(workspace="nowhere.json"), "nowhere.json", "workspace of pyhf")
         (self.folder / "broken.json").write_text("{}")

@@ -184,6 +184,17 @@ class Ranks(Folder):
         self.assertEqual(json.loads(done.stdout)["exit_status"], 0)
 
 
+    def test_toys_of_a_limit(self):
+        workspace = Path(__file__).resolve().parent.parent / "measurements" / "data" / "counting.json"
+        arguments = ("limit", workspace, "--toys", "200", "--json")
+        alone = neyman(*arguments, cwd=self.folder)
+        together = ranks(3, *arguments, cwd=self.folder)
+        self.assertEqual((together.returncode, together.stderr), (0, ""))
+        self.assertEqual(together.stdout, alone.stdout)
+        done = ranks(2, *arguments[:-1], "--part", "1/2", cwd=self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.count("not under mpirun"), 1, done.stderr)
+
     def test_a_rank_with_another_study_ends_the_run(self):
         """What only one rank comes to, it says itself, and ends the others."""
         self.write("other.toml", SMALL_STUDY.replace("seed = 1", "seed = 2"))

@@ -19,6 +19,8 @@ struct MeasurementOptions {
   std::size_t toys = 0;
   std::size_t scan_points = 10;  ///< of that scan, around the limits by asymptotic formulae
   std::uint64_t seed = 0;
+  Tasks* tasks = nullptr;   ///< who makes the toys, as ToyOptions has it
+  bool toys_alone = false;  ///< make toys, as a part of the tasks, but no limit from them
 };
 
 /// Everything that one asks of a measurement: what `neyman limit` prints.

@@ -14,12 +14,17 @@
 // formulae. In every toy the auxiliary observations fluctuate with the counts.
 namespace neyman {
 
+class Tasks;
+
 struct ToyOptions {
   std::size_t toys = 1000;  ///< of each hypothesis
   std::uint64_t seed = 0;
   /// The number of the first: toys [first, first + toys) are the same whoever makes them, so that
   /// parts can be made apart and put together.
   std::uint64_t first = 0;
+  /// Who makes them: RankTasks, or KeptTasks (kept_tasks.hpp), which writes them to a file as they
+  /// are done. Null: this process alone. The numbers are the same.
+  Tasks* tasks = nullptr;
 };
 
 /// A test statistic over simulated datasets.
@@ -68,6 +73,14 @@ struct ToyLimit {
 ///   toy_test.
 ToyLimit toy_upper_limit(const StatisticalModel& model, const MeasurementData& data,
                          const std::vector<double>& values, double level = 0.95,
+                         TestStatistic statistic = TestStatistic::q_tilde,
+                         const ToyOptions& options = {});
+
+/// Makes the toys of toy_upper_limit and no more: for a part of the `tasks`, of which the limit
+/// needs all.
+/// @throw ArgumentError as toy_upper_limit, but for what becomes of the toys.
+void simulate_limit_toys(const StatisticalModel& model, const MeasurementData& data,
+                         const std::vector<double>& values,
                          TestStatistic statistic = TestStatistic::q_tilde,
                          const ToyOptions& options = {});
 
