@@ -377,32 +377,41 @@ class Compiler {
       using Family = ParameterSet::Family;
       check_list("start", settings.start, true, "");
       check_list("range", settings.range, true, "");
-      check_list("auxiliary", settings.auxiliary, set.constrained(),
+      const bool general = set.family == Family::alpha && set.known;
+      check_list("kappa", settings.kappa,
+                 set.family == Family::factor || set.family == Family::bins_free ||
+                     set.family == Family::lumi || general,
+                 "left out: the parameter has a constraint of another kind");
+      check_list("auxiliary", settings.auxiliary, set.constrained() || !settings.kappa.empty(),
                  "left out: the parameter has no constraint");
       check_list("sigma", settings.sigma,
                  set.family == Family::lumi || set.family == Family::bins_gaussian ||
-                     (set.family == Family::alpha && set.known),
+                     general,
                  "left out: the parameter has no Gaussian constraint of its own width");
-      const bool general = set.family == Family::alpha && set.known;
       check_list("tau", settings.tau, set.family == Family::bins_poisson || general,
                  "left out: the parameter has no Poisson constraint");
-      check_list("log_kappa", settings.log_kappa, general,
-                 "left out: the parameter has no log-normal constraint");
-      for (const double width : settings.log_kappa)
-        check_positive(function, where + ": log_kappa", width);
-      if (general && settings.sigma.size() + settings.tau.size() + settings.log_kappa.size() > 1)
-        refuse(where, "of several constraints", "of one: sigma, tau or log_kappa");
+      if (general && settings.sigma.size() + settings.tau.size() + settings.kappa.size() > 1)
+        refuse(where, "of several constraints", "of one: sigma, tau or kappa");
       check_finite(function, where + ": start", settings.start);
       check_finite(function, where + ": auxiliary", settings.auxiliary);
       for (const double sigma : settings.sigma) check_positive(function, where + ": sigma", sigma);
       for (const double tau : settings.tau) check_positive(function, where + ": tau", tau);
+      if (settings.kappa.empty()) continue;
+      if (!settings.sigma.empty())
+        refuse(where + ": sigma", "given", "left out where kappa is given");
+      for (const double kappa : settings.kappa)
+        if (!(kappa > 1.0 && std::isfinite(kappa)))
+          refuse(where + ": kappa", fmt::format("{:g}", kappa), "finite and above 1");
+      for (const double median : settings.auxiliary)
+        check_positive(function, where + ": auxiliary", median);
     }
     const auto lumi = std::find_if(sets_.begin(), sets_.end(), [](const auto& named) {
       return named.second.family == ParameterSet::Family::lumi;
     });
     if (lumi != sets_.end()) {
       const auto* settings = settings_of(lumi->first);
-      if (settings == nullptr || settings->sigma.empty() || settings->auxiliary.empty())
+      if (settings == nullptr || (settings->sigma.empty() && settings->kappa.empty()) ||
+          settings->auxiliary.empty())
         refuse(fmt::format("settings of '{}'", lumi->first), "without sigma and auxiliary",
                "given: a luminosity has no uncertainty by default");
     }
@@ -464,9 +473,6 @@ class Compiler {
           if (set.known)
             low = std::max(low, (*set.known)[0]), high = std::min(high, (*set.known)[1]);
           constraint = Constraint::gaussian(index, given(settings.auxiliary, i, start), sigma);
-          if (!settings.log_kappa.empty())
-            constraint = Constraint::log_normal(index, given(settings.auxiliary, i, start),
-                                                std::exp(settings.log_kappa[i]));
           if (!settings.tau.empty())
             constraint = Constraint::poisson(
                 index, given(settings.auxiliary, i, settings.tau[i] * start), settings.tau[i]);
@@ -474,7 +480,8 @@ class Compiler {
         }
         case Family::lumi:
           start = settings.auxiliary[i], high = 10.0 * start;
-          constraint = Constraint::gaussian(index, start, settings.sigma[i]);
+          if (settings.kappa.empty())
+            constraint = Constraint::gaussian(index, start, settings.sigma[i]);
           break;
         case Family::bins_poisson: {
           low = 1e-10;
@@ -487,6 +494,12 @@ class Compiler {
           constraint = Constraint::gaussian(index, given(settings.auxiliary, i, 1.0),
                                             given(settings.sigma, i, relative));
           break;
+      }
+      if (!settings.kappa.empty()) {
+        const double median = given(settings.auxiliary, i, start);
+        constraint = Constraint::log_normal(index, median, settings.kappa[i]);
+        low = std::max(low, 1e-10);
+        if (!set.known) start = median, high = 10.0 * start;
       }
       if (!settings.range.empty()) low = settings.range[i][0], high = settings.range[i][1];
       if (set.known && !(low >= (*set.known)[0] && high <= (*set.known)[1]))

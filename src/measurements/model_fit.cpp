@@ -111,6 +111,13 @@ void check_usable(std::string_view function, const StatisticalModel& model, cons
     fail_argument(function, "fit", fmt::format("failed ({})", best.message), "converged");
 }
 
+/// What the fluctuation of the auxiliary observation adds to the variance of the gradient.
+double information_of(const Constraint& constraint, double value) {
+  if (constraint.kind() == Constraint::Kind::log_normal)
+    return 1.0 / std::pow(constraint.width() * value, 2);  // the second derivative may be positive
+  return -constraint.second_derivative(value);
+}
+
 /// A constraint with its auxiliary observation moved by a standard deviation at θ̂.
 double moved(const Constraint& constraint, double value, double sign) {
   switch (constraint.kind()) {
@@ -264,13 +271,16 @@ std::vector<Pull> pulls(const StatisticalModel& model, const MeasurementData& da
     const std::size_t p = constraint.parameter();
     if (was_held(model, best, p)) continue;
     double centre = constraint.observed(), width = constraint.width();
+    const double value = best.point[p], error = best.statistical_error(p);
     if (constraint.kind() == Constraint::Kind::log_normal) {
-      width *= centre;
-    } else if (constraint.kind() == Constraint::Kind::poisson) {
+      out.push_back({p, std::log(value / centre) / width, error / (value * width)});
+      continue;
+    }
+    if (constraint.kind() == Constraint::Kind::poisson) {
       width = std::sqrt(std::max(centre, 1.0)) / constraint.width();
       centre /= constraint.width();
     }
-    out.push_back({p, (best.point[p] - centre) / width, best.statistical_error(p) / width});
+    out.push_back({p, (value - centre) / width, error / width});
   }
   return out;
 }
@@ -342,7 +352,7 @@ std::vector<ErrorPart> error_breakdown(
     const auto constraint = model.constraints()[k].with_observed(data.auxiliary[k]);
     const std::size_t p = constraint.parameter();
     const double part = best.covariance(interest, p) * best.covariance(interest, p) *
-                        -constraint.second_derivative(best.point[p]);
+                        information_of(constraint, best.point[p]);
     squares[group_of[p]] += part;
     rest -= part;
   }

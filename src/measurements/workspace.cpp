@@ -213,9 +213,9 @@ Json parameter_json(const ParameterSettings& settings) {
   if (!settings.auxiliary.empty()) out["auxdata"] = settings.auxiliary;
   if (!settings.sigma.empty()) out["sigmas"] = settings.sigma;
   if (!settings.tau.empty()) out["factors"] = settings.tau;
-  if (!settings.log_kappa.empty())
-    fail_argument("workspace_json", fmt::format("log_kappa of '{}'", settings.name), "given",
-                  "left out: workspaces of pyhf have no log-normal constraints");
+  if (!settings.kappa.empty())
+    fail_argument("workspace_json", fmt::format("the constraint of '{}'", settings.name),
+                  "log-normal", "Gaussian or Poisson: pyhf has no other");
   if (settings.fixed) out["fixed"] = *settings.fixed;
   return out;
 }

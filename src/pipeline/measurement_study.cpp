@@ -123,7 +123,7 @@ ParameterSettings settings_of(const Study& study, std::size_t parameter) {
         out.sigma = {constraint.width()};
         break;
       case Constraint::Kind::log_normal:
-        out.log_kappa = {constraint.width()};
+        out.kappa = {std::exp(constraint.width())};
         break;
       case Constraint::Kind::poisson:
         out.tau = {constraint.width()};

@@ -117,7 +117,7 @@ TEST(YieldFunction, DerivativesOfTheLikelihood) {
 
 TEST(YieldFunction, ConstraintsOfEveryKind) {
   auto log_normal = size_settings();
-  log_normal.log_kappa = {0.1};
+  log_normal.kappa = {std::exp(0.1)};
   const auto a = model_of(log_normal);
   ASSERT_EQ(a.constraints().size(), 1u);
   EXPECT_EQ(a.constraints()[0].kind(), Constraint::Kind::log_normal);

@@ -61,7 +61,8 @@ std::size_t add_simulation_covariance(Fit& best, const StatisticalModel& model,
                                       std::size_t replicas,
                                       const std::function<StatisticalModel(std::size_t)>& replica);
 
-/// What the data say about a constrained parameter, in units of its constraint.
+/// What the data say about a constrained parameter, in units of its constraint; log-normal
+/// constraints: of the logarithms, σ = log κ.
 struct Pull {
   std::size_t parameter = 0;
   double pull = 0.0;  ///< (θ̂ − θ_a) / σ, where θ_a is the auxiliary observation's best value

@@ -78,8 +78,10 @@ struct ParameterSettings {
   std::vector<double> auxiliary = {};  ///< the auxiliary observations of the constraint
   std::vector<double> sigma = {};      ///< standard deviations of Gaussian constraints
   std::vector<double> tau = {};        ///< of Poisson constraints
-  /// log κ of log-normal constraints, of shapes' and yield functions' parameters; not pyhf's.
-  std::vector<double> log_kappa = {};
+  /// Factors of one standard deviation of log-normal constraints: of normfactor, shapefactor and
+  /// the parameters of shapes and of yield functions, or in place of sigma for a luminosity. pyhf
+  /// has none.
+  std::vector<double> kappa = {};
   std::optional<bool> fixed = {};  ///< at the start value
 
   bool operator==(const ParameterSettings&) const = default;
@@ -111,7 +113,7 @@ Workspace read_workspace(const std::string& path);
 Workspace parse_workspace(std::string_view json, const std::string& source = "workspace");
 
 /// The workspace as JSON that pyhf reads; reading it again gives the same workspace.
-/// @throw ArgumentError where it has what pyhf does not: log-normal constraints.
+/// @throw ArgumentError where a parameter has a log-normal constraint, which pyhf does not have.
 std::string workspace_json(const Workspace& workspace);
 /// Writes it, whole or not at all. @throw FileError where it cannot be written.
 void write_workspace(const Workspace& workspace, const std::string& path);
