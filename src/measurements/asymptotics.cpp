@@ -174,6 +174,11 @@ Discovery discovery(const StatisticalModel& model, const MeasurementData& data, 
   detail::TestedValue test(model, TestStatistic::q0);
   const auto observed = test(data, 0.0, model.start(), model.start());
   Discovery out;
+  // Without signal there may be no way to the data: nothing expected where something was seen.
+  const auto impossible = [&](const detail::TestedValue::Value& value) {
+    return test.free_ok() && std::isinf(value.statistic);
+  };
+  out.impossible = impossible(observed);
   out.statistic = observed.statistic;
   out.significance = std::sqrt(observed.statistic);
   out.p_value = normal_tail(out.significance);
@@ -182,7 +187,7 @@ Discovery discovery(const StatisticalModel& model, const MeasurementData& data, 
   const std::vector<double> point(test.point().begin(), test.point().end());
   const auto asimov = test(model.asimov(point), 0.0, point, point);
   out.expected_significance = std::sqrt(asimov.statistic);
-  out.ok = observed.ok && held && asimov.ok;
+  out.ok = (observed.ok || out.impossible) && held && (asimov.ok || impossible(asimov));
   return out;
 }
 

@@ -559,11 +559,25 @@ class Compiler {
       made.components.push_back(std::move(component));
     }
     made.functions = row;
+    note_interference(channel);
     out_.observed.events.push_back(channel.observed);
     out_.unbinned.push_back(std::move(made));
   }
 
-  CompiledComponent add_component(const UnbinnedComponent& component) {
+  void note_interference(const UnbinnedChannel& channel) {
+    bool below = false, above = false;
+    std::vector<std::size_t> parameters;
+    for (const auto& component : channel.components)
+      for (const auto& term : component.coefficient.terms) {
+        below = below || term.value * component.yield < 0.0;
+        above = above || term.value * component.yield > 0.0;
+        for (const auto& power : term.powers) position(parameters, sets_[power.first].indices[0]);
+      }
+    if (!below || !above) return;
+    for (const std::size_t parameter : parameters) position(out_.interfering, parameter);
+  }
+
+    CompiledComponent add_component(const UnbinnedComponent& component) {
     CompiledComponent made;
     made.name = component.name;
     made.yield = component.yield;

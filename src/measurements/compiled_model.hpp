@@ -65,6 +65,8 @@ struct CompiledModel {
   std::vector<CompiledChannel> channels;
   std::size_t bins = 0;
   std::vector<CompiledUnbinned> unbinned;
+  /// Parameters of coefficients that add up with both signs, for which ℓ may have several maxima.
+  std::vector<std::size_t> interfering;
 };
 
 /// @throw ArgumentError as StatisticalModel says.

@@ -187,7 +187,9 @@ std::string summary_text(const MeasurementSummary& summary) {
       if (!model.constraint_of(p)) out += parameter_line(summary, p);
     out += nuisance_table(summary);
   }
-  if (summary.discovery)
+  if (summary.discovery && summary.discovery->impossible)
+    out += fmt::format("\nDiscovery: the data are impossible with {} = 0\n", interest);
+  else if (summary.discovery)
     out += fmt::format("\nDiscovery: {:.2f}σ (p = {:.3g}); expected for {} = 1: {:.2f}σ\n",
                        summary.discovery->significance, summary.discovery->p_value, interest,
                        summary.discovery->expected_significance);
@@ -216,6 +218,7 @@ std::string summary_json(const MeasurementSummary& summary) {
                         {"p_value", summary.discovery->p_value},
                         {"significance", summary.discovery->significance},
                         {"expected_significance", summary.discovery->expected_significance}};
+  if (summary.discovery && summary.discovery->impossible) out["discovery"]["impossible"] = true;
   const auto limit = [&](const auto& found) -> Json {
     return {{"level", found.level},
             {"statistic", to_string(summary.options.statistic)},

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "neyman/core/random.hpp"
+
 namespace neyman::detail {
 
 namespace {
@@ -217,6 +219,52 @@ Minimiser::Outcome Minimiser::operator()(const MeasurementData& data,
       raise();
   }
   return out;
+}
+
+void Minimiser::try_start(const MeasurementData& data, std::span<const double> start, Outcome& best,
+                          std::vector<double>& best_point) {
+  const auto next = (*this)(data, start);
+  const int evaluations = best.evaluations + next.evaluations;
+  if (next.ok && (!best.ok || next.value < best.value - noise(best.value))) {
+    best = next;
+    best_point = x_;
+  }
+  best.evaluations = evaluations;
+}
+
+Minimiser::Outcome Minimiser::search(const MeasurementData& data, std::span<const double> start,
+                                     std::size_t points) {
+  return search(data, start, points, model_.interfering);
+}
+
+Minimiser::Outcome Minimiser::search(const MeasurementData& data, std::span<const double> start,
+                                     std::size_t points, std::span<const std::size_t> explored) {
+  auto best = (*this)(data, start);
+  if (points == 0 ||
+      std::all_of(explored.begin(), explored.end(), [&](std::size_t p) { return held(p); }))
+    return best;
+  constexpr double margin = 0.01;  // at the ends themselves a root has no derivative
+  auto best_point = x_;
+  std::vector<double> from(start.begin(), start.end());
+  const auto place = [&](std::size_t p, double share) {
+    if (!held(p)) from[p] = low_[p] + share * (high_[p] - low_[p]);
+  };
+  for (const std::size_t p : explored) {
+    if (held(p)) continue;
+    for (const double share : {margin, 1.0 - margin}) {
+      from.assign(start.begin(), start.end());
+      place(p, share);
+      try_start(data, from, best, best_point);
+    }
+  }
+  RandomStream random(0, "starts of a fit");
+  for (std::size_t k = 0; k < points; ++k) {
+    from.assign(start.begin(), start.end());
+    for (const std::size_t p : explored) place(p, random.uniform());
+    try_start(data, from, best, best_point);
+  }
+  x_ = best_point;
+  return best;
 }
 
 }  // namespace neyman::detail

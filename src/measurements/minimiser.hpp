@@ -35,6 +35,15 @@ class Minimiser {
 
   /// From `start`, moved into the box.
   Outcome operator()(const MeasurementData& data, std::span<const double> start);
+  /// The best of fits from `start` and, where ℓ may have several maxima, from further places: near
+  /// both ends of the range of each parameter that makes them, and at `points` points that are
+  /// drawn in these ranges, always the same.
+  Outcome search(const MeasurementData& data, std::span<const double> start,
+                 std::size_t points = default_points);
+  /// The same with the ranges of these parameters, whatever the model.
+  Outcome search(const MeasurementData& data, std::span<const double> start, std::size_t points,
+                 std::span<const std::size_t> explored);
+  static constexpr std::size_t default_points = 4;
   std::span<const double> point() const { return x_; }
 
   /// After a fit: evaluates at its point with all derivatives.
@@ -44,6 +53,9 @@ class Minimiser {
   bool at_bound(std::size_t p) const;
 
  private:
+  /// Begins at a further place; where the fit there is better, it is kept.
+  void try_start(const MeasurementData& data, std::span<const double> start, Outcome& best,
+                 std::vector<double>& best_point);
   bool move_into_sight(const MeasurementData& data, Outcome& out);
   bool find_step(double damping);
   bool solve(double damping);

@@ -132,6 +132,15 @@ double moved(const Constraint& constraint, double value, double sign) {
   return constraint.observed();
 }
 
+/// The parameters in whose ranges a fit begins at several places.
+std::vector<std::size_t> explored(const StatisticalModel& model) {
+  if (!model.compiled().interfering.empty()) return model.compiled().interfering;
+  std::vector<std::size_t> out;
+  for (std::size_t p = 0; p < model.size(); ++p)
+    if (!model.constraint_of(p)) out.push_back(p);
+  return out;
+}
+
 /// Holds what the fit held: the parameters without variance that are not at a bound.
 bool was_held(const StatisticalModel& model, const Fit& best, std::size_t p) {
   return model.fixed()[p] || (best.covariance(p, p) == 0.0 && !best.at_bound[p]);
@@ -145,8 +154,12 @@ Fit fit_model(const StatisticalModel& model, const MeasurementData& data,
   const std::size_t n = model.size();
   Minimiser minimise(model.compiled(), options.tolerance);
   set_box(minimise, model, options);
-  auto outcome = minimise(data, options.start.empty() ? model.start() : options.start);
-  if (!outcome.ok && !options.start.empty()) outcome = minimise(data, model.start());
+  const auto search = [&](const std::vector<double>& start) {
+    if (!options.starts) return minimise.search(data, start);
+    return minimise.search(data, start, *options.starts, explored(model));
+  };
+  auto outcome = search(options.start.empty() ? model.start() : options.start);
+  if (!outcome.ok && !options.start.empty()) outcome = search(model.start());
   auto& there = minimise.evaluate_there(data);
   Fit out;
   out.point.assign(minimise.point().begin(), minimise.point().end());

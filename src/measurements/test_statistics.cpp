@@ -62,7 +62,7 @@ TestedValue::TestedValue(const StatisticalModel& model, TestStatistic statistic,
 const Minimiser::Outcome& TestedValue::fit_free(const MeasurementData& data,
                                                 std::span<const double> start) {
   minimise_.set_range(interest_, low_, high_);
-  free_ = minimise_(data, start);
+  free_ = minimise_.search(data, start);
   std::copy(minimise_.point().begin(), minimise_.point().end(), free_point_.begin());
   return free_;
 }
@@ -70,7 +70,7 @@ const Minimiser::Outcome& TestedValue::fit_free(const MeasurementData& data,
 Minimiser::Outcome TestedValue::fit_held(const MeasurementData& data, double tested,
                                          std::span<const double> start) {
   minimise_.hold(interest_, tested);
-  return minimise_(data, start);
+  return minimise_.search(data, start);
 }
 
 TestedValue::Value TestedValue::compare(const MeasurementData& data, double tested,

@@ -29,6 +29,8 @@ class TestedValue {
   /// The fit with μ held.
   Minimiser::Outcome fit_held(const MeasurementData& data, double tested,
                               std::span<const double> start);
+  /// Whether the last fit of all converged.
+  bool free_ok() const { return free_.ok; }
   const std::vector<double>& free_point() const { return free_point_; }
   std::span<const double> point() const { return minimise_.point(); }
 

@@ -1,6 +1,7 @@
 #include "neyman/pipeline/measurement_study.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"

@@ -64,6 +64,10 @@ struct Discovery {
   /// The median where μ has the expected value, by the Asimov data set with the nuisance parameters
   /// that fit the data best there.
   double expected_significance = 0.0;
+  /// The data cannot be without signal: events were seen where none is expected then. The statistic
+  /// and the significance are infinite, the p-value is 0. The expected significance may be infinite
+  /// too.
+  bool impossible = false;
   bool ok = false;
 };
 /// @throw ArgumentError where 0 or `expected` is outside of the range of the parameter.

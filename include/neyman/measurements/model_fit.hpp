@@ -22,9 +22,14 @@ struct ModelFitOptions {
   std::vector<std::optional<FitRange>> ranges = {};
   double tolerance = 1e-9;  ///< of the expected distance of ℓ to its maximum before the last step
   bool covariance = true;   ///< false: it is zero
+  /// Where ℓ may have several maxima: so many further starts, drawn (always the same) in the ranges
+  /// of the parameters that make them, beside two near the ends of each range; 0: none. Default: 4
+  /// where the coefficients of an unbinned channel have both signs, else none. In models without
+  /// such coefficients the parameters without constraint are drawn.
+  std::optional<std::size_t> starts = {};
 };
 
-/// The maximum of ℓ inside the parameters' ranges: Newton's method with exact second derivatives,
+/// The maximum of ℓ inside the parameters' ranges, the highest of those found: Newton's method with exact second derivatives,
 /// whose last step leaves about 1e-9 of a standard error.
 ///
 /// The covariance is the inverse of the exact information; rows and columns of parameters that are
