@@ -5,17 +5,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "answer.hpp"
 #include "commands.hpp"
 #include "merge_limit.hpp"
+#include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/core/progress.hpp"
 #include "neyman/core/version.hpp"
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/data/checksum.hpp"
 #include "neyman/distributed/communicator.hpp"
 #include "neyman/measurements/kept_tasks.hpp"
 #include "neyman/measurements/measurement_summary.hpp"
+#include "neyman/reports/measurement_figures.hpp"
+#include "neyman/reports/measurement_report.hpp"
+#include "output_folder.hpp"
 #include "run_study.hpp"
 #include "terminal.hpp"
 
@@ -30,8 +36,9 @@ struct LimitArguments {
   MeasurementOptions options;
   std::string statistic = "q-tilde";
   std::optional<double> asimov;
-  std::optional<std::string> out, keep;
+  std::optional<std::string> out, report, keep;
   std::optional<Part> part;
+  std::vector<std::string> groups;
   std::size_t threads = 0;
   Talk talk;
 };
@@ -90,6 +97,63 @@ std::string toy_file(const LimitArguments& arguments) {
       .string();
 }
 
+/// "jets=scale,resolution": the name of a group, and those of its parameters.
+std::pair<std::string, std::vector<std::string>> read_group(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw ArgumentError(
+        fmt::format("--group: '{}' is no group, but must be NAME=PARAMETER,PARAMETER,…", text));
+  std::vector<std::string> names(1);
+  for (const char c : text.substr(equals + 1))
+    c == ',' ? static_cast<void>(names.emplace_back()) : names.back().push_back(c);
+  return {text.substr(0, equals), names};
+}
+
+/// The command that makes the same report again.
+std::string report_command(const LimitArguments& arguments) {
+  std::string command = "neyman limit " + shell_word(arguments.workspace);
+  if (!arguments.measurement.empty())
+    command += " --measurement " + shell_word(arguments.measurement);
+  if (arguments.options.level != MeasurementOptions().level)
+    command += fmt::format(" --level {:g}", arguments.options.level);
+  if (arguments.statistic != "q-tilde") command += " --statistic " + arguments.statistic;
+  if (arguments.asimov) command += fmt::format(" --asimov {:g}", *arguments.asimov);
+  if (arguments.options.toys > 0)
+    command += fmt::format(" --toys {} --seed {}", arguments.options.toys, arguments.options.seed);
+  for (const auto& group : arguments.groups) command += " --group " + shell_word(group);
+  return command + " --report " + shell_word(*arguments.report);
+}
+
+/// Figures that cannot be drawn are warnings of the report: the numbers are worth more.
+void write_report(const LimitArguments& arguments, const MeasurementSummary& summary,
+                  const std::string& json) {
+  const fs::path folder(*arguments.report);
+  reports::MeasurementOrigin origin;
+  origin.title = "Measurement of " + summary.model.parameters()[summary.model.interest()].name;
+  origin.source = arguments.workspace;
+  if (arguments.asimov)
+    origin.data =
+        fmt::format("those expected for {} = {:g} (Asimov)",
+                    summary.model.parameters()[summary.model.interest()].name, *arguments.asimov);
+  origin.command = report_command(arguments);
+  std::vector<reports::DrawnFigure> drawn;
+  const auto figures = reports::measurement_figures(summary);
+  Progress progress("figures", figures.size(), "figures");
+  for (const auto& figure : figures) {
+    check_stop();
+    try {
+      drawn.push_back(reports::draw(figure, folder / "figures"));
+    } catch (const Error& error) {
+      const auto warning = fmt::format("The figures could not be drawn: {}", error.what());
+      if (origin.warnings.empty()) origin.warnings.push_back(warning);
+    }
+    progress.advance();
+  }
+  write_file_atomically((folder / "measurement.json").string(), json);
+  write_file_atomically((folder / "report.html").string(),
+                        reports::measurement_report(summary, origin, drawn));
+}
+
 MeasurementSummary summarise_file(const LimitArguments& arguments, Tasks* tasks, bool quiet) {
   const auto model = open_model(arguments);
   auto data = model.observed();
@@ -101,6 +165,7 @@ MeasurementSummary summarise_file(const LimitArguments& arguments, Tasks* tasks,
   }
   auto options = arguments.options;
   options.statistic = test_statistic_named(arguments.statistic);
+  for (const auto& group : arguments.groups) options.groups.push_back(read_group(group));
   options.tasks = tasks;
   options.toys_alone = arguments.part.has_value();
   const ProgressBar bar(quiet || !arguments.talk.words());
@@ -110,12 +175,19 @@ MeasurementSummary summarise_file(const LimitArguments& arguments, Tasks* tasks,
 int tell_summary(const MeasurementSummary& summary, const LimitArguments& arguments,
                  const char* command) {
   const auto json = summary_json(summary);
+  if (arguments.report) {
+    const ProgressBar bar(!arguments.talk.words());
+    write_report(arguments, summary, json);
+  }
   if (arguments.out) write_file_atomically(*arguments.out, json);
   const int status = summary.problems.empty() ? success : not_converged;
   if (arguments.talk.json) print_answer(command, status, {{"measurement", Json::parse(json)}});
   if (!arguments.talk.words()) return status;
   fmt::print("{}", summary_text(summary));
   if (arguments.out) fmt::print("\nResults  {}\n", *arguments.out);
+  if (arguments.report)
+    fmt::print("\nReport   {}\n",
+               (std::filesystem::path(*arguments.report) / "report.html").string());
   return status;
 }
 
@@ -142,6 +214,9 @@ int limit_on(Communicator& ranks, const LimitArguments& arguments) {
     throw ArgumentError("limit: --part and --keep are for jobs by themselves, not under mpirun");
   if ((arguments.part || arguments.keep) && arguments.options.toys == 0)
     throw ArgumentError("limit: --part and --keep are for toys, but there are none; see --toys");
+  if (arguments.part && arguments.report)
+    throw ArgumentError("limit: --report is not for a part of the toys; make it without --part");
+  if (arguments.report && ranks.first()) prepare_output_folder(*arguments.report);
   if (arguments.threads > 0 || ranks.size() > 1)
     set_threads(arguments.threads > 0 ? arguments.threads : threads_for(ranks));
   if (arguments.part) return limit_part(arguments);
@@ -231,6 +306,16 @@ void add_limit(CLI::App& app, int& status) {
       ->type_name("K/N");
   command->add_option("-o,--out", arguments->out, "Also write the results into this JSON file")
       ->type_name("FILE");
+  command
+      ->add_option("--report", arguments->report,
+                   "Also write a report with figures into this folder")
+      ->type_name("FOLDER");
+  command
+      ->add_option(
+          "--group", arguments->groups,
+          "A group of nuisance parameters whose part of the error is told; may be repeated")
+      ->type_name("NAME=PARAMETER,…")
+      ->allow_extra_args(false);
   arguments->talk.add_to(*command);
   command->footer(R"(
 Nothing is simulated or trained but toys. Exit status 3 where the fit did not converge, or a limit
@@ -242,7 +327,9 @@ Examples:
   neyman limit workspace.json --toys 2000 --out limit.json
   neyman limit workspace.json --toys 1000000 --keep toys      # goes on where it was killed
   neyman limit workspace.json --toys 1000000 --part 3/10      # one of ten jobs; then neyman merge
-  mpirun -n 64 neyman limit workspace.json --toys 1000000)");
+  mpirun -n 64 neyman limit workspace.json --toys 1000000
+  neyman limit workspace.json --report out             # out/report.html, with figures
+  neyman limit workspace.json --group jets=scale,resolution --group theory=xsec)");
   command->callback([arguments, &status] { status = limit_file(*arguments); });
 }
 

@@ -23,23 +23,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A word of a command line as a shell takes it.
-std::string quoted(const std::string& word) {
-  constexpr const char* plain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 /// The command that goes on where a run of so many ranks has stopped.
 std::string resume_command(const RunArguments& arguments, std::size_t ranks = 1) {
   std::string command = ranks > 1 ? fmt::format("mpirun -n {} ", ranks) : "";
   command +=
-      fmt::format("neyman {} {}", arguments.merge ? "merge" : "run", quoted(arguments.study));
-  for (const auto& part : arguments.parts) command += ' ' + quoted(part);
-  if (arguments.out) command += " --out " + quoted(*arguments.out);
+      fmt::format("neyman {} {}", arguments.merge ? "merge" : "run", shell_word(arguments.study));
+  for (const auto& part : arguments.parts) command += ' ' + shell_word(part);
+  if (arguments.out) command += " --out " + shell_word(*arguments.out);
   if (arguments.seed) command += fmt::format(" --seed {}", *arguments.seed);
   if (arguments.quick) command += " --quick";
   if (arguments.part)
@@ -106,8 +96,8 @@ StagedRun run_stages(const Study& study, const RunArguments& arguments, const st
   options.until = arguments.until;
   options.fresh = arguments.fresh;
   options.figures = !arguments.no_figures;
-  options.command = fmt::format("neyman run {} --seed {}{}", quoted(arguments.study), study.seed,
-                                study.quick ? " --quick" : "");
+  options.command = fmt::format("neyman run {} --seed {}{}", shell_word(arguments.study),
+                                study.seed, study.quick ? " --quick" : "");
   ProgressBar bar(!arguments.talk.words() || !ranks.first());
   options.note = [&](const StageNote& note) {
     if (!ranks.first()) return;

@@ -63,6 +63,15 @@ std::string ProgressBar::take_merit() {
 
 ProgressBar::~ProgressBar() { set_progress_sink({}); }
 
+std::string shell_word(const std::string& word) {
+  constexpr const char* plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 void stop_on_interrupt() { std::signal(SIGINT, on_interrupt); }
 
 }  // namespace neyman::cli

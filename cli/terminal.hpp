@@ -25,6 +25,9 @@ class ProgressBar {
   std::string merit_;
 };
 
+/// A word of a command line as a shell takes it.
+std::string shell_word(const std::string& word);
+
 /// Ctrl-C asks the library to stop at the next safe place; a second one ends at once.
 void stop_on_interrupt();
 

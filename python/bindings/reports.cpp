@@ -99,6 +99,15 @@ struct ToDict {
     out["size"] = s.size;
     return out;
   }
+  py::dict operator()(const Bars& s) const {
+    auto out = base("bars", s.label, s.role);
+    out["axis"] = name(s.axis);
+    out["at"] = array(s.at);
+    out["low"] = array(s.low);
+    out["high"] = array(s.high);
+    out["thickness"] = s.thickness;
+    return out;
+  }
   py::dict operator()(const ReferenceLine& s) const {
     auto out = base("reference", s.label, s.role);
     out["axis"] = name(s.axis);
@@ -159,6 +168,8 @@ py::dict panel_of(const Panel& panel) {
   out["y_log"] = panel.y_log;
   out["x_ticks"] = ticks(panel.x_ticks);
   out["y_ticks"] = ticks(panel.y_ticks);
+  out["x_upright"] = panel.x_upright;
+  out["legend"] = panel.legend != Legend::none;
   out["axes"] = panel.axes;
   py::list series;
   for (const auto& entry : panel.series) series.append(std::visit(ToDict{}, entry));
@@ -168,22 +179,25 @@ py::dict panel_of(const Panel& panel) {
 
 }  // namespace
 
+py::dict figure_dict(const Figure& figure) {
+  py::dict out;
+  out["name"] = figure.name;
+  out["title"] = figure.title;
+  out["caption"] = figure.caption;
+  out["columns"] = figure.columns;
+  out["width"] = figure.panel_width;
+  out["height"] = figure.panel_height;
+  out["joined"] = figure.joined;
+  out["row_heights"] = figure.row_heights;
+  py::list panels;
+  for (const auto& panel : figure.panels) panels.append(panel_of(panel));
+  out["panels"] = std::move(panels);
+  return out;
+}
+
 py::list figures_of(const Results& results) {
   py::list out;
-  for (const auto& figure : study_figures(results)) {
-    py::dict entry;
-    entry["name"] = figure.name;
-    entry["title"] = figure.title;
-    entry["caption"] = figure.caption;
-    entry["columns"] = figure.columns;
-    entry["width"] = figure.panel_width;
-    entry["height"] = figure.panel_height;
-    entry["joined"] = figure.joined;
-    py::list panels;
-    for (const auto& panel : figure.panels) panels.append(panel_of(panel));
-    entry["panels"] = std::move(panels);
-    out.append(std::move(entry));
-  }
+  for (const auto& figure : study_figures(results)) out.append(figure_dict(figure));
   return out;
 }
 

@@ -2,12 +2,14 @@
 
 #include <pybind11/pybind11.h>
 
+#include "neyman/reports/figure.hpp"
 #include "neyman/reports/results.hpp"
 
 namespace neyman::python {
 
-/// The figures of a report as plain dicts and arrays, each series with the key "type": what
-/// neyman.plot draws.
+/// A figure as plain dicts and arrays, each series with the key "type": what neyman.plot draws.
+pybind11::dict figure_dict(const reports::Figure& figure);
+/// Those of the report of a study.
 pybind11::list figures_of(const Results& results);
 
 }  // namespace neyman::python

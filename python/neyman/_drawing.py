@@ -54,10 +54,16 @@ def new_axes(ax: Axes | None, width: float = 5.6, height: float = 3.9) -> Axes:
     return ax
 
 
-def grid_of_axes(rows: int, columns: int, width: float, height: float) -> npt.NDArray[Any]:
-    """The axes of a new figure, rows × columns; sizes of each in inches."""
-    _, axes = pyplot().subplots(rows, columns, figsize=(width * columns, height * rows),
-                                squeeze=False, constrained_layout=True)
+def grid_of_axes(rows: int, columns: int, width: float, height: float,
+                 shares: Sequence[float] = ()) -> npt.NDArray[Any]:
+    """The axes of a new figure, rows × columns; sizes of each in inches. `shares` are heights of the
+    rows relative to the first, which then stand close to each other."""
+    heights = [share / shares[0] for share in shares] or [1.0] * rows
+    close = {"hspace": 0.0, "wspace": 0.01, "h_pad": 0.03, "w_pad": 0.03}
+    _, axes = pyplot().subplots(rows, columns, squeeze=False,
+                                constrained_layout=close if len(shares) else True,
+                                figsize=(width * columns, height * sum(heights)),
+                                gridspec_kw={"height_ratios": heights})
     for ax in axes.flat:
         dress(ax)
     return np.asarray(axes)
@@ -302,6 +308,17 @@ def mark(ax: Axes, x: float, y: float, role: str, label: str) -> Any:
     return drawn
 
 
+def bars(ax: Axes, axis: str, at: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike,
+         role: str, *, label: str = "", thickness: float = 0.7) -> Any:
+    """Boxes along an axis, each between two values."""
+    start, length = np.asarray(low), np.asarray(high) - np.asarray(low)
+    style: dict[str, Any] = {"facecolor": COLOURS[role] + "4d", "edgecolor": COLOURS[role],
+                             "linewidth": 0.9, "label": label or None}
+    if axis == "x":
+        return ax.barh(at, length, left=start, height=thickness, **style)
+    return ax.bar(at, length, bottom=start, width=thickness, **style)
+
+
 def reference(ax: Axes, axis: str, value: float, *, label: str = "", role: str = "reference",
               dash: str = "dashed") -> Any:
     """A thin line across the panel, with its words beside it, or at its right end."""
@@ -379,6 +396,9 @@ def _series(ax: Axes, s: Mapping[str, Any]) -> None:
         x_errors, y_errors = (e if len(e) else None for e in (s["x_errors"], s["y_errors"]))
         points(ax, s["x"], s["y"], role, label=label, size=s["size"], x_errors=x_errors,
                y_errors=y_errors)
+    elif kind == "bars":
+        bars(ax, s["axis"], s["at"], s["low"], s["high"], role, label=label,
+             thickness=s["thickness"])
     elif kind == "reference":
         reference(ax, s["axis"], s["value"], label=label, role=role, dash=s["dash"])
     elif kind == "span":
@@ -415,10 +435,13 @@ def panel(ax: Axes, given: Mapping[str, Any]) -> Axes:
     for ticks, set_ticks in ((given["x_ticks"], ax.set_xticks), (given["y_ticks"], ax.set_yticks)):
         if ticks is not None:
             set_ticks([value for value, _ in ticks], [text for _, text in ticks])
+    if given["x_upright"]:
+        ax.tick_params(axis="x", rotation=90)
     ax.set_xlabel(given["x_label"])
     ax.set_ylabel(given["y_label"])
     if not given["axes"]:
         ax.set_axis_off()
-    legend(ax)
+    if given["legend"]:
+        legend(ax)
     heading(ax, given["title"])
     return ax

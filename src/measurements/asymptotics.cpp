@@ -110,6 +110,19 @@ SignalTest asymptotic_test(const StatisticalModel& model, const MeasurementData&
   return Scanner(model, data, statistic)(tested);
 }
 
+std::vector<SignalTest> asymptotic_scan(const StatisticalModel& model, const MeasurementData& data,
+                                        const std::vector<double>& values,
+                                        TestStatistic statistic) {
+  constexpr const char* function = "asymptotic_scan";
+  model.check_data(function, data);
+  check_upper(function, statistic);
+  for (const double value : values) detail::check_tested(function, model, statistic, value);
+  Scanner scan(model, data, statistic);
+  std::vector<SignalTest> out;
+  for (const double value : values) out.push_back(scan(value));
+  return out;
+}
+
 UpperLimit upper_limit(const StatisticalModel& model, const MeasurementData& data,
                        const UpperLimitOptions& options) {
   constexpr const char* function = "upper_limit";

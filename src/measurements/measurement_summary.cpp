@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -25,15 +26,61 @@ void attempt(MeasurementSummary& out, Part&& part) {
   }
 }
 
+std::vector<double> equally_spaced(double low, double high, std::size_t points) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < points; ++i)
+    out.push_back(low + (high - low) * static_cast<double>(i) / static_cast<double>(points - 1));
+  out.back() = high;
+  return out;
+}
+
 /// Values around the limits that the asymptotic formulae give.
 std::vector<double> scan_values(const UpperLimit& limit, std::size_t points, double highest) {
   const auto [least, most] = std::minmax_element(limit.expected.begin(), limit.expected.end());
   const double low = 0.4 * std::min(*least, limit.observed);
   const double high = std::min(highest, 1.4 * std::max(*most, limit.observed));
-  std::vector<double> out;
-  for (std::size_t i = 0; i < points; ++i)
-    out.push_back(low + (high - low) * static_cast<double>(i) / static_cast<double>(points - 1));
-  return out;
+  return equally_spaced(low, high, points);
+}
+
+/// −2 log Λ to about ten on both sides, the estimate among its values.
+void add_profile(MeasurementSummary& out) {
+  constexpr double errors = 3.2;
+  const std::size_t interest = out.model.interest();
+  const auto& range = out.model.parameters()[interest];
+  const auto& interval = out.intervals[interest];
+  const double estimate = out.fit.point[interest];
+  const double above = std::max(interval.high - estimate, 0.0),
+               below = std::max(estimate - interval.low, 0.0);
+  const double low = std::max(range.low, estimate - errors * (below > 0.0 ? below : above));
+  const double high = std::min(range.high, estimate + errors * (above > 0.0 ? above : below));
+  if (!interval.ok || !(high > low)) return;
+  auto values = equally_spaced(low, high, out.options.curve_points);
+  const auto after = std::upper_bound(values.begin(), values.end(), estimate);
+  if (after != values.begin() && *(after - 1) != estimate) values.insert(after, estimate);
+  out.profile = profile_scan(out.model, out.data, out.fit, interest, std::move(values));
+}
+
+void add_cl_s(MeasurementSummary& out) {
+  const double highest = out.model.parameters()[out.model.interest()].high;
+  double high = highest;
+  if (out.limit)
+    high = std::min(highest, 1.4 * std::max(out.limit->observed, out.limit->expected[4]));
+  if (!(high > 0.0)) return;
+  try {
+    out.cl_s =
+        asymptotic_scan(out.model, out.data, equally_spaced(0.0, high, out.options.curve_points),
+                        out.options.statistic);
+  } catch (const ArgumentError& error) {
+    // Where nothing can be tested, the limit has said so.
+    if (out.limit) out.problems.push_back(error.reason());
+  }
+  std::erase_if(out.cl_s, [](const SignalTest& test) { return !test.ok; });
+}
+
+void add_error_parts(MeasurementSummary& out) {
+  if (!(out.fit.error(out.model.interest()) > 0.0)) return;
+  out.error_parts = error_breakdown(out.model, out.data, out.fit, out.options.groups);
+  if (out.options.groups.empty()) out.error_parts[0].group = "systematic";
 }
 
 /// Four digits of the error's worth, or as many of the value.
@@ -57,6 +104,14 @@ std::string parameter_line(const MeasurementSummary& summary, std::size_t p) {
                         signed_number(interval.low - value),
                         interval.low_at_bound || interval.high_at_bound ? "  at bound" : "");
   return fmt::format("  {:<28}{:>12}{}\n", name, number(value), range);
+}
+
+std::string parts_lines(const MeasurementSummary& summary) {
+  std::string out;
+  for (const auto& part : summary.error_parts)
+    out += fmt::format("    {:<26}{:>22}\n", part.group + " part of the error",
+                       "±" + fmt::format("{:.3g}", part.error));
+  return out;
 }
 
 std::string nuisance_table(const MeasurementSummary& summary) {
@@ -91,9 +146,38 @@ std::string limit_lines(const Limit& limit, const std::string& how) {
                      number(limit.expected[0]), number(limit.expected[4]));
 }
 
-Json band_json(const std::array<double, 5>& limits) {
+template <class Value>
+Json band_json(const std::array<Value, 5>& limits) {
   return {
       {"-2", limits[0]}, {"-1", limits[1]}, {"0", limits[2]}, {"1", limits[3]}, {"2", limits[4]}};
+}
+
+Json curve_json(const std::vector<SignalTest>& tests) {
+  std::vector<double> values, observed;
+  std::array<std::vector<double>, 5> expected;
+  for (const auto& test : tests) {
+    values.push_back(test.tested);
+    observed.push_back(test.cl_s);
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i].push_back(test.expected_cl_s[i]);
+  }
+  return {{"values", values}, {"observed", observed}, {"expected", band_json(expected)}};
+}
+
+Json histogram_json(const ChannelHistogram& histogram) {
+  const auto expected = [&](const ExpectedCounts& counts) {
+    Json parts = Json::object();
+    for (std::size_t s = 0; s < histogram.samples.size(); ++s)
+      parts[histogram.samples[s]] =
+          std::vector<double>(counts.parts.row(s).begin(), counts.parts.row(s).end());
+    return Json{{"total", counts.total}, {"error", counts.error}, {"samples", parts}};
+  };
+  Json out = {{"channel", histogram.channel}};
+  if (!histogram.feature.empty()) out["feature"] = histogram.feature;
+  out["edges"] = histogram.edges;
+  out["observed"] = histogram.observed;
+  out["before"] = expected(histogram.before);
+  out["after"] = expected(histogram.after);
+  return out;
 }
 
 Json fit_json(const MeasurementSummary& summary) {
@@ -134,7 +218,10 @@ MeasurementSummary summarise(const StatisticalModel& model, const MeasurementDat
                              const MeasurementOptions& options) {
   check_at_least("summarise", "scan_points", options.scan_points, 2);
   const std::size_t interest = model.interest();
-  MeasurementSummary out{model, data, options, fit_model(model, data), {}, {}, {}, {}, {}, {}, {}};
+  if (options.curve_points > 0)
+    check_at_least("summarise", "curve_points", options.curve_points, 3);
+  MeasurementSummary out{
+      model, data, options, fit_model(model, data), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   Interval none;
   none.ok = false;
   out.intervals.assign(model.size(), none);
@@ -151,6 +238,9 @@ MeasurementSummary summarise(const StatisticalModel& model, const MeasurementDat
     }
   out.pulls = pulls(model, data, out.fit);
   out.impacts = impacts(model, data, out.fit);
+  attempt(out, [&] { add_error_parts(out); });
+  out.histograms = channel_histograms(model, data, out.fit);
+  if (options.curve_points > 0) add_profile(out);
   attempt(out, [&] { out.discovery = discovery(model, data); });
   attempt(out, [&] {
     UpperLimitOptions limit;
@@ -158,6 +248,7 @@ MeasurementSummary summarise(const StatisticalModel& model, const MeasurementDat
     limit.statistic = options.statistic;
     out.limit = upper_limit(model, data, limit);
   });
+  if (options.curve_points > 0) add_cl_s(out);
   if (options.toys > 0 && out.limit)
     attempt(out, [&] {
       ToyOptions toys;
@@ -184,7 +275,10 @@ std::string summary_text(const MeasurementSummary& summary) {
     out +=
         fmt::format("χ² of the saturated model: {}\n\n", number(-2.0 * summary.fit.log_likelihood));
     for (std::size_t p = 0; p < model.size(); ++p)
-      if (!model.constraint_of(p)) out += parameter_line(summary, p);
+      if (p == model.interest())
+        out += parameter_line(summary, p) + parts_lines(summary);
+      else if (!model.constraint_of(p))
+        out += parameter_line(summary, p);
     out += nuisance_table(summary);
   }
   if (summary.discovery && summary.discovery->impossible)
@@ -213,6 +307,12 @@ std::string summary_json(const MeasurementSummary& summary) {
   Json out = {{"schema", "neyman.measurement/1"},
               {"interest", model.parameters()[model.interest()].name},
               {"fit", fit_json(summary)}};
+  for (const auto& part : summary.error_parts) out["error_parts"][part.group] = part.error;
+  if (summary.profile)
+    out["profile"] = {{"values", summary.profile->values},
+                      {"statistic", summary.profile->statistic},
+                      {"held_statistic", summary.profile->held_statistic},
+                      {"failed", summary.profile->failed}};
   if (summary.discovery)
     out["discovery"] = {{"q0", summary.discovery->statistic},
                         {"p_value", summary.discovery->p_value},
@@ -226,6 +326,7 @@ std::string summary_json(const MeasurementSummary& summary) {
             {"expected", band_json(found.expected)}};
   };
   if (summary.limit) out["limit"] = limit(*summary.limit);
+  if (!summary.cl_s.empty()) out["cl_s"] = curve_json(summary.cl_s);
   if (summary.toy_limit) {
     out["toy_limit"] = limit(*summary.toy_limit);
     out["toy_limit"]["toys"] = summary.options.toys;
@@ -240,6 +341,8 @@ std::string summary_json(const MeasurementSummary& summary) {
                                            {"expected_cl_s", band_json(test.expected_cl_s)},
                                            {"failed", test.failed}});
   }
+  for (const auto& histogram : summary.histograms)
+    out["histograms"].push_back(histogram_json(histogram));
   out["problems"] = summary.problems;
   return out.dump(2) + "\n";
 }

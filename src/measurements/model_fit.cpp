@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "measurements/auxiliary_value.hpp"
 #include "measurements/minimiser.hpp"
 #include "measurements/profile_root.hpp"
 #include "neyman/core/check.hpp"
@@ -274,6 +275,45 @@ std::size_t add_simulation_covariance(Fit& best, const StatisticalModel& model,
   return replicas - points.rows();
 }
 
+ProfileScan profile_scan(const StatisticalModel& model, const MeasurementData& data,
+                         const Fit& best, std::size_t parameter, std::vector<double> values) {
+  constexpr const char* function = "profile_scan";
+  model.check_data(function, data);
+  check_usable(function, model, best);
+  check_in_range(function, "parameter", static_cast<double>(parameter), 0.0,
+                 static_cast<double>(model.size() - 1));
+  check_at_least(function, "values.size", values.size(), 1);
+  const auto& range = model.parameters()[parameter];
+  for (const double value : values)
+    check_in_range(function, "values", value, range.low, range.high);
+  const ModelLikelihood likelihood(model, data);
+  ProfileScan out;
+  out.parameter = parameter;
+  out.statistic.resize(values.size());
+  out.held_statistic.resize(values.size());
+  std::vector<char> failed(values.size(), 0);
+  parallel_tasks(values.size(), [&](std::size_t i) {
+    Minimiser minimise(model.compiled());
+    for (std::size_t p = 0; p < model.size(); ++p)
+      if (was_held(model, best, p)) minimise.hold(p, best.point[p]);
+    minimise.hold(parameter, values[i]);
+    auto point = best.point;
+    point[parameter] = values[i];
+    const auto outcome = minimise(data, point);
+    const double held = likelihood(point);
+    // What is forbidden has no statistic: the drawing and the reader want a number.
+    constexpr double most = 1e6;
+    out.held_statistic[i] = std::clamp(2.0 * (best.log_likelihood - held), 0.0, most);
+    failed[i] = !outcome.ok;
+    out.statistic[i] = std::isfinite(outcome.value)
+                           ? std::clamp(2.0 * (outcome.value + best.log_likelihood), 0.0, most)
+                           : most;
+  });
+  out.failed = static_cast<std::size_t>(std::count(failed.begin(), failed.end(), 1));
+  out.values = std::move(values);
+  return out;
+}
+
 std::vector<Pull> pulls(const StatisticalModel& model, const MeasurementData& data,
                         const Fit& best) {
   model.check_data("pulls", data);
@@ -283,17 +323,14 @@ std::vector<Pull> pulls(const StatisticalModel& model, const MeasurementData& da
     const auto constraint = model.constraints()[k].with_observed(data.auxiliary[k]);
     const std::size_t p = constraint.parameter();
     if (was_held(model, best, p)) continue;
-    double centre = constraint.observed(), width = constraint.width();
     const double value = best.point[p], error = best.statistical_error(p);
     if (constraint.kind() == Constraint::Kind::log_normal) {
-      out.push_back({p, std::log(value / centre) / width, error / (value * width)});
+      const double width = constraint.width();
+      out.push_back({p, std::log(value / constraint.observed()) / width, error / (value * width)});
       continue;
     }
-    if (constraint.kind() == Constraint::Kind::poisson) {
-      width = std::sqrt(std::max(centre, 1.0)) / constraint.width();
-      centre /= constraint.width();
-    }
-    out.push_back({p, (value - centre) / width, error / width});
+    const auto known = detail::auxiliary_value(constraint);
+    out.push_back({p, (value - known.value) / known.error, error / known.error});
   }
   return out;
 }

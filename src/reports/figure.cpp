@@ -67,6 +67,19 @@ class Checker {
     if (!s.y_errors.empty()) errors(".y_errors", s.y_errors, s.x.size(), "one for each x");
     check_positive("draw", path_ + ".size", s.size);
   }
+  void operator()(const Bars& s) const {
+    check_at_least("draw", path_ + ".at.size", s.at.size(), 1);
+    values(".at", s.at, is_log(s.axis == Axis::x ? Axis::y : Axis::x), false);
+    for (const auto& [name, ends] : {std::pair(".low", &s.low), std::pair(".high", &s.high)}) {
+      check_same_size("draw", path_ + name, ends->size(), s.at.size(), "one for each bar");
+      values(name, *ends, is_log(s.axis), false);
+    }
+    for (std::size_t i = 0; i < s.at.size(); ++i)
+      if (s.low[i] > s.high[i])
+        fail_argument("draw", fmt::format("{}.low[{}]", path_, i), fmt::format("{}", s.low[i]),
+                      fmt::format("at most high ({})", s.high[i]));
+    check_positive("draw", path_ + ".thickness", s.thickness);
+  }
   void operator()(const ReferenceLine& s) const {
     values(".value", {&s.value, 1}, is_log(s.axis), false);
   }
@@ -200,6 +213,13 @@ class Collector {
       point(s.x[i] + dx, s.y[i] + dy);
     }
   }
+  void operator()(const Bars& s) {
+    for (std::size_t i = 0; i < s.at.size(); ++i)
+      for (const double side : {-0.5, 0.5}) {
+        const double at = s.at[i] + side * s.thickness, end = side < 0.0 ? s.low[i] : s.high[i];
+        s.axis == Axis::x ? point(end, at) : point(at, end);
+      }
+  }
   void operator()(const ReferenceLine& s) { (s.axis == Axis::x ? x : y).add(s.value); }
   void operator()(const Span& s) {
     (s.axis == Axis::x ? x : y).add(s.low);
@@ -283,6 +303,13 @@ void check_figure(const Figure& figure) {
   check_at_least("draw", "figure.panels.size", figure.panels.size(), 1);
   check_in_range("draw", "figure.panel_width", figure.panel_width, 160.0, 4000.0);
   check_in_range("draw", "figure.panel_height", figure.panel_height, 120.0, 4000.0);
+  if (!figure.row_heights.empty()) {
+    if (!figure.joined) fail_argument("draw", "figure.joined", "false", "true with row_heights");
+    check_same_size("draw", "figure.row_heights", figure.row_heights.size(), figure.rows(),
+                    "one for each row");
+    for (const double height : figure.row_heights)
+      check_in_range("draw", "figure.row_heights", height, 40.0, 4000.0);
+  }
   for (std::size_t p = 0; p < figure.panels.size(); ++p) {
     const Panel& panel = figure.panels[p];
     const std::string path = fmt::format("panels[{}]", p);

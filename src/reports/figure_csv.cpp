@@ -73,6 +73,15 @@ struct Rows {
         row.y_low = s.y[i] - s.y_errors[i], row.y_high = s.y[i] + s.y_errors[i];
     }
   }
+  void operator()(const Bars& s) const {
+    for (std::size_t i = 0; i < s.at.size(); ++i) {
+      Row& row = add();
+      const bool along_x = s.axis == Axis::x;
+      (along_x ? row.y : row.x) = s.at[i];
+      (along_x ? row.x_low : row.y_low) = s.low[i];
+      (along_x ? row.x_high : row.y_high) = s.high[i];
+    }
+  }
   void operator()(const ReferenceLine& s) const {
     (s.axis == Axis::x ? add().x : add().y) = s.value;
   }

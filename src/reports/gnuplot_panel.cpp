@@ -111,6 +111,11 @@ std::string fill_style(Role role) {
                      num(opacity(role)));
 }
 
+std::string bar_style(Role role) {
+  return fmt::format("fc rgb '{0}' fs transparent solid 0.3 border lc rgb '{0}' lw 1.1",
+                     role_colour(role));
+}
+
 // gnuplot's unit of point size, in pixels of radius.
 constexpr double point_unit = 4.87;
 
@@ -206,6 +211,10 @@ Margins PanelWriter::margins(double least_left) const {
   if (heatmap_ != nullptr) m.right = std::max(m.right, 84.0);
   m.right = std::max(m.right, level_labels_width());
   m.bottom = 34.0 + (panel_.x_label.empty() ? 0.0 : 22.0);
+  if (panel_.x_upright)
+    for (const Tick& tick : x_ticks_)
+      m.bottom = std::max(m.bottom, text_width(tick.label, text_size) + 18.0 +
+                                        (panel_.x_label.empty() ? 0.0 : 22.0));
   m.top = 10.0 + (panel_.title.empty() ? 0.0 : 24.0) +
           legend_row * static_cast<double>(legend_rows(m).size());
   return m;
@@ -292,6 +301,8 @@ void PanelWriter::write_data(DataFile& file, const std::string& where) {
       file.add(heading, "x y x_error y_error",
                rows_of({points->x, points->y, points->x_errors.empty() ? none : points->x_errors,
                         points->y_errors.empty() ? none : points->y_errors}));
+    } else if (const auto* bars = std::get_if<Bars>(&series)) {
+      file.add(heading, "at low high", rows_of({bars->at, bars->low, bars->high}));
     } else if (const auto* map = std::get_if<Heatmap>(&series)) {
       std::string rows;
       for (std::size_t i = 0; i < map->y.size(); ++i) {
@@ -327,8 +338,12 @@ std::string PanelWriter::commands(const std::string& data_file) const {
 
 std::string PanelWriter::tick_list(const std::vector<Tick>& list, Range range, bool log) const {
   std::string out;
-  for (const Tick& tick : list)
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", quote(tick.label), num(tick.value));
+  for (const Tick& tick : list) {
+    // Labels of ticks are formats of their numbers.
+    std::string text;
+    for (const char c : tick.label) text += c == '%' ? std::string("%%") : std::string(1, c);
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", quote(text), num(tick.value));
+  }
   if (!log || std::log10(range.high / range.low) > 8.0) return out;
   for (double e = std::floor(std::log10(range.low)); std::pow(10.0, e) < range.high; e += 1.0)
     for (int m = 2; m < 10; ++m) {
@@ -344,16 +359,20 @@ std::string PanelWriter::axes() const {
       fmt::format("set border 3 lc rgb '{}' lw 1\nset grid xtics ytics lt 1 lc rgb '{}' lw 1\n",
                   axis_grey, grid_grey);
   const auto axis = [&](char name, const std::vector<Tick>& list, Range range, bool log,
-                        std::string_view offset) {
+                        std::string_view offset, std::string_view turn = "norotate") {
     out += log ? fmt::format("set logscale {}\n", name) : fmt::format("unset logscale {}\n", name);
     out += fmt::format("set {}range [{}:{}]\n", name, num(range.low), num(range.high));
-    out += list.empty() ? fmt::format("unset {}tics\n", name)
-                        : fmt::format(
-                              "set {}tics border out nomirror norotate scale 0.45,0.25 offset {} "
-                              "font 'Sans,{}' textcolor rgb '{}' ({})\n",
-                              name, offset, num(text_size), muted, tick_list(list, range, log));
+    out += list.empty()
+               ? fmt::format("unset {}tics\n", name)
+               : fmt::format(
+                     "set {}tics border out nomirror {} scale 0.45,0.25 offset {} "
+                     "font 'Sans,{}' textcolor rgb '{}' ({})\n",
+                     name, turn, offset, num(text_size), muted, tick_list(list, range, log));
   };
-  axis('x', x_ticks_, frame_.x, panel_.x_log, "0,0.35");
+  if (panel_.x_upright)
+    axis('x', x_ticks_, frame_.x, panel_.x_log, "0,0", "rotate by 90 right");
+  else
+    axis('x', x_ticks_, frame_.x, panel_.x_log, "0,0.35");
   axis('y', y_ticks_, frame_.y, panel_.y_log, "0.4,0");
   if (!panel_.axes) out += "unset border\nunset grid\nunset xtics\nunset ytics\n";
   return out + colour_scale();
@@ -430,6 +449,9 @@ std::string PanelWriter::legend_mark(const Series& series, double x, double y, d
   if (const auto* s = std::get_if<Points>(&series))
     return fmt::format("set label '' at {} point {}\n", at(x + 0.5 * size, y),
                        point_style(s->role, s->size));
+  if (const auto* s = std::get_if<Bars>(&series))
+    return fmt::format("set object rectangle from {} to {} {}\n", at(x, y + 5.0),
+                       at(x + size, y - 5.0), bar_style(s->role));
   if (const auto* s = std::get_if<Histogram>(&series)) {
     const std::string top =
         fmt::format("set arrow from {} to {} nohead {}\n", at(x, y - 5.0), at(x + size, y - 5.0),
@@ -586,10 +608,19 @@ std::string PanelWriter::plot_of(const Series& series, std::size_t block,
   if (const auto* s = std::get_if<Band>(&series))
     return source(block, fmt::format("1:{}:{}", y_column(2), y_column(3))) + " with filledcurves " +
            fill_style(s->role);
-  // A few cells as rectangles: not every viewer keeps the edges of a small image sharp.
+  // A few cells as rectangles: not every viewer keeps the edges of a small image sharp. Diverging
+  // colours are those of matrices, where every cell has its own meaning.
   if (const auto* s = std::get_if<Heatmap>(&series))
-    return source(block, "1:2:3") +
-           (s->values.size() <= 100 ? " with image pixels" : " with image");
+    return source(block, "1:2:3") + (s->values.size() <= 100 || s->colours == Colours::diverging
+                                         ? " with image pixels"
+                                         : " with image");
+  if (const auto* s = std::get_if<Bars>(&series)) {
+    const std::string half = num(0.5 * s->thickness);
+    return source(block, s->axis == Axis::x ? fmt::format("2:1:2:3:($1-{0}):($1+{0})", half)
+                                            : fmt::format("1:{1}:($1-{0}):($1+{0}):{1}:{2}", half,
+                                                          y_column(2), y_column(3))) +
+           " with boxxyerror " + bar_style(s->role);
+  }
   if (const auto* s = std::get_if<Histogram>(&series)) {
     const double base = panel_.y_log ? frame_.y.low : std::clamp(0.0, frame_.y.low, frame_.y.high);
     std::string out;

@@ -26,12 +26,12 @@ FigureWriter::FigureWriter(const Figure& figure, std::string stem)
   data_.text = fmt::format("# {}\n", one_line(figure.title.empty() ? stem_ : figure.title));
   for (std::size_t i = 0; i < figure.panels.size(); ++i) {
     const Panel& panel = figure.panels[i];
-    writers_.emplace_back(panel, figure.panel_width, figure.panel_height);
+    writers_.emplace_back(panel, figure.panel_width, row_height(i / figure.columns));
     writers_.back().write_data(
         data_, fmt::format("panel {}{}{}", i + 1, panel.title.empty() ? "" : " ", panel.title));
   }
   width_ = figure_.panel_width * static_cast<double>(figure_.columns);
-  height_ = figure_.panel_height * static_cast<double>(figure_.rows());
+  for (std::size_t row = 0; row < figure_.rows(); ++row) height_ += row_height(row);
   if (figure_.joined)
     join();
   else
@@ -68,6 +68,10 @@ std::string FigureWriter::panel_script(const fs::path& folder) {
     out += writers_[i].commands(stem_ + ".dat");
   }
   return out + "set output\n";
+}
+
+double FigureWriter::row_height(std::size_t row) const {
+  return row < figure_.row_heights.size() ? figure_.row_heights[row] : figure_.panel_height;
 }
 
 void FigureWriter::align_margins() {
@@ -107,16 +111,27 @@ void FigureWriter::join() {
     if (i % figure_.columns == 0) left = std::max(left, own.left);
     if (i / figure_.columns == last) bottom = std::max(bottom, own.bottom);
   }
+  // Titles and legends of the first row stand above the axes, which have the whole width.
+  constexpr double bare = 10.0;  // what a panel without them has above its axes
+  double above = 0.0;
+  for (std::size_t i = 0; i < std::min(writers_.size(), figure_.columns); ++i) {
+    const double more_left = i == 0 ? left : 0.0;
+    writers_[i].place({}, {0.0, 0.0, figure_.panel_width + more_left, row_height(0)}, 1.0, 1.0);
+    above = std::max(above, writers_[i].margins(more_left).top - bare);
+  }
+  double y = 0.0;
   for (std::size_t i = 0; i < writers_.size(); ++i) {
     const std::size_t row = i / figure_.columns, column = i % figure_.columns;
     const double more_left = column == 0 ? left : 0.0, more_below = row == last ? bottom : 0.0;
-    margins_.push_back({more_left, gap, gap, more_below});
-    cells_.push_back({left - more_left + figure_.panel_width * static_cast<double>(column),
-                      figure_.panel_height * static_cast<double>(row),
-                      figure_.panel_width + more_left, figure_.panel_height + more_below});
+    const double more_above = row == 0 ? above : 0.0;
+    const double height = row_height(row) + more_above + more_below;
+    margins_.push_back({more_left, gap, gap + more_above, more_below});
+    cells_.push_back({left - more_left + figure_.panel_width * static_cast<double>(column), y,
+                      figure_.panel_width + more_left, height});
+    if (column + 1 == figure_.columns) y += height;
   }
   width_ += left;
-  height_ += bottom;
+  height_ += above + bottom;
 }
 
 }  // namespace neyman::reports

@@ -20,7 +20,8 @@ class FigureWriter {
  private:
   /// Panels above each other share their left edge, panels side by side their top and bottom.
   void align_margins();
-  /// All axes have the same size, with labels outside.
+  double row_height(std::size_t row) const;
+  /// The axes of a row have the same size, with labels outside.
   void join();
 
   const Figure& figure_;

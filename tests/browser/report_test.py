@@ -1,4 +1,4 @@
-"""The reports of all examples, opened in a real browser.
+"""The reports of all examples, and of a measurement, opened in a real browser.
 
     report_test.py --neyman <program> [--shots <folder>] [<example> ...]
 
@@ -11,6 +11,7 @@ and prints go to the folder. Skipped (status 77) where there is no Chromium that
 
 import argparse
 import base64
+import json
 import pathlib
 import re
 import shutil
@@ -23,6 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from chromium import BrowserError, Chromium  # noqa: E402  (the path comes first)
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+MEASUREMENTS = pathlib.Path(__file__).resolve().parents[1] / "measurements" / "data"
 SKIPPED = 77
 ALWAYS = ["Result", "What was asked", "What it took", "To repeat"]
 
@@ -31,7 +33,15 @@ class Example:
     """A study in examples/, and what its report must have."""
 
     def __init__(self, study, sections, figures, texts):
-        self.study, self.sections, self.figures, self.texts = study, sections, figures, texts
+        self.study, self.sections, self.figures, self.texts = study, sections + ALWAYS, figures, texts
+
+
+class Workspace:
+    """A workspace for neyman limit, and what its report must have."""
+
+    def __init__(self, path, options, sections, figures, texts):
+        self.path, self.options = path, options
+        self.sections, self.figures, self.texts = sections, figures, texts
 
 
 SITUATION = (["Checks", "Data"],
@@ -89,6 +99,41 @@ STUDIES = {
         ["Data and learned ratio"], ["likelihood", "data", "scores"],
         ["background (files: background.csv) and signal (files: signal.csv)"]),
 }
+
+MEASUREMENT = (["Measurement", "Upper limit", "Nuisance parameters", "Before and after the fit",
+                "What was asked", "To repeat"],
+               ["measurement-strength", "measurement-profile", "measurement-limit",
+                "measurement-impacts", "measurement-correlations"])
+WORKSPACES = {
+    "measurement": Workspace(
+        "control.json", ["--toys", "200", "--seed", "1"], *MEASUREMENT,
+        ["The background alone is disfavoured by", "by CL_s with q-tilde", "200 toys"]),
+    "many-parameters": Workspace(
+        None, [], *MEASUREMENT, ["of 64 nuisance parameters", "65 parameters"]),
+}
+
+
+def many_parameters():
+    """64 nuisance parameters with long names, and a channel of one bin beside one of forty."""
+    def channel(name, bins, signal):
+        names = [f"jet_energy_scale_of_{name}_in_a_region_{i}" for i in range(32)]
+        background = [90.0 - b for b in range(bins)]
+        return {"name": name, "samples": [
+            {"name": "signal", "data": [signal * (b + 1) / bins for b in range(bins)],
+             "modifiers": [{"name": "mu", "type": "normfactor", "data": None}]},
+            {"name": "a_background_with_a_rather_long_name", "data": background, "modifiers": [
+                {"name": one, "type": "normsys",
+                 "data": {"lo": 1 - 0.03 / (i + 1), "hi": 1 + 0.03 / (i + 1)}}
+                for i, one in enumerate(names)]}]}
+
+    channels = [channel("one_bin", 1, 30.0), channel("forty", 40, 9.0)]
+    return {"channels": channels, "version": "1.0.0",
+            "observations": [{"name": one["name"],
+                              "data": [round(sum(parts)) + i % 5 - 2 for i, parts in enumerate(zip(
+                                  *(sample["data"] for sample in one["samples"])))]}
+                             for one in channels],
+            "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}]}
+
 
 # What a page says of itself, as the browser has laid it out.
 LOOK = r"""(() => {
@@ -169,9 +214,10 @@ class ReportTest(unittest.TestCase):
                          sorted(str(path.relative_to(EXAMPLES)) for path in EXAMPLES.glob("*/*.toml")))
 
     def check_example(self, name):
-        example = STUDIES[name]
+        example = {**STUDIES, **WORKSPACES}[name]
         with tempfile.TemporaryDirectory(prefix="neyman-report-") as folder:
-            report = self.run_study(example, pathlib.Path(folder))
+            make = self.run_limit if name in WORKSPACES else self.run_study
+            report = make(example, pathlib.Path(folder))
             # The page alone: what it needs must be inside it.
             alone = pathlib.Path(folder) / "alone" / "report.html"
             alone.parent.mkdir()
@@ -196,6 +242,17 @@ class ReportTest(unittest.TestCase):
                                str(folder / "out"), "--quiet"], capture_output=True, text=True,
                               check=False)
         self.assertIn(done.returncode, (0, 3), done.stderr)
+        return folder / "out" / "report.html"
+
+    def run_limit(self, example, folder):
+        path = MEASUREMENTS / str(example.path)
+        if example.path is None:
+            path = folder / "workspace.json"
+            path.write_text(json.dumps(many_parameters()))
+        done = subprocess.run([self.neyman, "limit", str(path), *example.options, "--report",
+                               str(folder / "out"), "--quiet"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
         return folder / "out" / "report.html"
 
     def check_page(self, name, example, page):
@@ -249,7 +306,7 @@ class ReportTest(unittest.TestCase):
         for before, after in zip(levels, levels[1:]):
             self.assertLessEqual(after, before + 1, f"{where}: {headings}")
         words = [text for _, text in headings]
-        for section in ALWAYS + example.sections:
+        for section in example.sections:
             self.assertIn(section, words, f"{where}: a section is missing")
 
     def check_figure(self, figure, where):
@@ -278,13 +335,14 @@ def main():
     parser.add_argument("--neyman", required=True)
     parser.add_argument("--shots", help="folder for screenshots and prints")
     parser.add_argument("examples", nargs="*",
-                        help=f"of {', '.join(STUDIES)}; all of them where none is named")
+                        help=f"of {', '.join([*STUDIES, *WORKSPACES])}; all of them where none "
+                        "is named")
     arguments = parser.parse_args()
     ReportTest.neyman = str(pathlib.Path(arguments.neyman).resolve())
     if arguments.shots:
         pathlib.Path(arguments.shots).mkdir(parents=True, exist_ok=True)
         ReportTest.shots = arguments.shots
-    for name in arguments.examples or STUDIES:
+    for name in arguments.examples or [*STUDIES, *WORKSPACES]:
         setattr(ReportTest, f"test_{name}", lambda self, name=name: self.check_example(name))
     try:
         browser = Chromium.start()

@@ -758,6 +758,25 @@ class Limit(Folder):
         self.fails(self.limit("--statistic", "t"), "--statistic", status=2)
         self.fails(self.limit("--asimov", "-3"), "mu is -3")
 
+    def test_a_report_with_figures(self):
+        done = self.limit("--report", "out", "--group", "mine=uncorrelated")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("out/report.html", done.stdout)
+        page = (self.folder / "out" / "report.html").read_text()
+        self.assertIn("--group mine=uncorrelated --report out", page)
+        found = read_json(self.folder / "out" / "measurement.json")
+        parts = found["error_parts"]
+        self.assertEqual(sorted(parts), ["mine", "other", "statistical"])
+        mu = found["fit"]["parameters"]["mu"]
+        self.assertAlmostEqual(sum(part ** 2 for part in parts.values()), mu["error"] ** 2)
+        for figure in ("measurement-limit", "measurement-impacts"):
+            for kind in ("svg", "pdf", "dat", "gp"):
+                self.assertTrue((self.folder / "out" / "figures" / f"{figure}.{kind}").is_file())
+        self.fails(self.limit("--group", "mine"), "NAME=PARAMETER")
+        wrong = self.limit("--group", "mine=nobody")
+        self.assertEqual(wrong.returncode, 3)
+        self.assertIn("'nobody' is not a parameter", wrong.stdout)
+
     def test_a_limit_out_of_range_is_told(self):
         workspace = read_json(self.WORKSPACE)
         workspace["measurements"][0]["config"]["parameters"] = [{"name": "mu", "bounds": [[0, 1.2]]}]

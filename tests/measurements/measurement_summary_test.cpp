@@ -57,6 +57,73 @@ TEST(MeasurementSummary, FixedParametersHaveNoErrorAndNoImpact) {
   EXPECT_FALSE(theory.contains("impact"));
 }
 
+TEST(MeasurementSummary, HasTheCurvesThatFiguresShow) {
+  for (const auto* name : reference_names) {
+    const auto model = reference_model(name);
+    const auto summary = summarise(model, model.observed());
+    const std::size_t interest = model.interest();
+    ASSERT_TRUE(summary.profile) << name;
+    const auto& scan = *summary.profile;
+    EXPECT_EQ(scan.failed, 0u);
+    double lowest = 1.0;
+    for (std::size_t i = 0; i < scan.values.size(); ++i) {
+      // Parameters that may move fit at least as well as those that are held.
+      EXPECT_LE(scan.statistic[i], scan.held_statistic[i] + 1e-7) << name;
+      EXPECT_TRUE(i == 0 || scan.values[i - 1] < scan.values[i]);
+      if (scan.values[i] == summary.fit.point[interest]) lowest = scan.statistic[i];
+    }
+    EXPECT_NEAR(lowest, 0.0, 1e-8) << name;
+    // −2 log Λ is 1 at the ends of the interval.
+    const auto& interval = summary.intervals[interest];
+    const auto ends =
+        profile_scan(model, model.observed(), summary.fit, interest, {interval.low, interval.high});
+    EXPECT_TRUE(interval.low_at_bound || std::abs(ends.statistic[0] - 1.0) < 1e-4) << name;
+    EXPECT_TRUE(interval.high_at_bound || std::abs(ends.statistic[1] - 1.0) < 1e-4) << name;
+    ASSERT_EQ(summary.cl_s.size(), 41u);
+    EXPECT_EQ(summary.cl_s.front().tested, 0.0);
+    EXPECT_EQ(summary.cl_s.front().cl_s, 1.0);
+    EXPECT_GT(summary.cl_s.back().tested, summary.limit->observed);
+    const auto& middle = summary.cl_s[20];
+    const auto alone = asymptotic_test(model, model.observed(), middle.tested);
+    EXPECT_NEAR(middle.cl_s, alone.cl_s, 1e-6) << name;
+    EXPECT_NEAR(middle.expected_cl_s[1], alone.expected_cl_s[1], 1e-6);
+    const auto json = nlohmann::json::parse(summary_json(summary));
+    EXPECT_EQ(json["profile"]["values"].size(), scan.values.size());
+    EXPECT_EQ(json["cl_s"]["expected"]["2"].size(), 41u);
+    EXPECT_EQ(json["histograms"].size(), summary.histograms.size());
+    EXPECT_EQ(json["histograms"][0]["after"]["total"].size(),
+              summary.histograms[0].observed.size());
+  }
+}
+
+TEST(MeasurementSummary, PartsOfTheErrorAddUpToIt) {
+  const auto model = reference_model("counting");
+  MeasurementOptions options;
+  const auto plain = summarise(model, model.observed(), options);
+  ASSERT_EQ(plain.error_parts.size(), 2u);
+  EXPECT_EQ(plain.error_parts[0].group, "systematic");
+  const std::size_t own = model.constraints()[0].parameter();
+  options.groups = {{"mine", {model.parameters()[own].name}}};
+  options.curve_points = 0;
+  const auto grouped = summarise(model, model.observed(), options);
+  EXPECT_FALSE(grouped.profile);
+  EXPECT_TRUE(grouped.cl_s.empty());
+  ASSERT_EQ(grouped.error_parts.size(), 3u);
+  EXPECT_EQ(grouped.error_parts[0].group, "mine");
+  for (const auto* summary : {&plain, &grouped}) {
+    double squares = 0.0;
+    for (const auto& part : summary->error_parts) squares += part.error * part.error;
+    const double error = summary->fit.error(model.interest());
+    EXPECT_NEAR(squares, error * error, 1e-9 * error * error);
+  }
+  const auto json = nlohmann::json::parse(summary_json(grouped));
+  EXPECT_EQ(json["error_parts"]["mine"].get<double>(), grouped.error_parts[0].error);
+  options.groups = {{"mine", {"nobody"}}};
+  const auto wrong = summarise(model, model.observed(), options);
+  ASSERT_EQ(wrong.problems.size(), 1u);
+  EXPECT_NE(wrong.problems[0].find("'nobody' is not a parameter"), std::string::npos);
+}
+
 TEST(MeasurementSummary, ToysAreAsked) {
   const auto model = reference_model("counting");
   MeasurementOptions options;

@@ -36,6 +36,8 @@ TEST(FigureCsv, HeatmapsContoursStepsAndSpans) {
   panel.series.emplace_back(Contour{{{{1.0, 2.0}}, {{3.0, 4.0}}}, "level"});
   panel.series.emplace_back(Steps{{0.0, 2.0}, {9.0}, "steps"});
   panel.series.emplace_back(Span{Axis::y, -1.0, 1.0, "span"});
+  panel.series.emplace_back(Bars{Axis::x, {3.0}, {-2.0}, {2.5}, 0.5, "bars"});
+  panel.series.emplace_back(Bars{Axis::y, {3.0}, {-2.0}, {2.5}, 0.5, "upright"});
   figure.panels = {panel};
   EXPECT_EQ(figure_csv(figure),
             "panel,series,line,x,x_low,x_high,y,y_low,y_high,value\n"
@@ -44,7 +46,9 @@ TEST(FigureCsv, HeatmapsContoursStepsAndSpans) {
             "1,level,1,1,,,2,,,\n"
             "1,level,2,3,,,4,,,\n"
             "1,steps,,,0,2,9,,,\n"
-            "1,span,,,,,,-1,1,\n");
+            "1,span,,,,,,-1,1,\n"
+            "1,bars,,,-2,2.5,3,,,\n"
+            "1,upright,,3,,,,-2,2.5,\n");
 }
 
 }  // namespace

@@ -51,6 +51,11 @@ TEST(CheckFigure, RefusesShapesThatDoNotFit) {
   EXPECT_NE(message(with(Histogram{{0, 1}, {1}, "", Role::data, true, {-1}})), "accepted");
   EXPECT_NE(message(with(Points{{0}, {0}, "", Role::data, {0.1, 0.2}})), "accepted");
   EXPECT_NE(message(with(Span{Axis::x, 2, 1})), "accepted");
+  EXPECT_NE(message(with(Bars{})), "accepted");
+  EXPECT_NE(message(with(Bars{Axis::x, {0, 1}, {0, 0}, {1}})), "accepted");
+  EXPECT_NE(message(with(Bars{Axis::x, {0}, {0}, {1}, 0.0})), "accepted");
+  EXPECT_EQ(message(with(Bars{Axis::y, {0}, {2}, {1}})),
+            "draw: panels[0].series[0].low[0] is 2, but must be at most high (1)");
   EXPECT_NE(message(with(Heatmap{{0, 1, 3}, {0, 1}, {1, 2, 3, 4, 5, 6}})), "accepted");
   EXPECT_NE(message(with(Heatmap{{0, 1}, {0, 1}, {1, 2, 3}})), "accepted");
   EXPECT_NE(message(with(Heatmap{{0, 1}, {0, 1}, {1, 2, 3, 4}, "", Range{2, 2}})), "accepted");
@@ -71,6 +76,13 @@ TEST(CheckFigure, RefusesEmptyFiguresAndRanges) {
   Figure no_columns = with(Line{{0}, {0}});
   no_columns.columns = 0;
   EXPECT_NE(message(no_columns), "accepted");
+  Figure heights = with(Line{{0}, {0}});
+  heights.row_heights = {100.0};
+  EXPECT_EQ(message(heights), "draw: figure.joined is false, but must be true with row_heights");
+  heights.joined = true;
+  EXPECT_EQ(message(heights), "accepted");
+  heights.row_heights = {100.0, 50.0};
+  EXPECT_NE(message(heights), "accepted");
 }
 
 TEST(CheckFigure, LogarithmicAxesTakeZeroCountsButNothingNegative) {
@@ -103,6 +115,14 @@ TEST(FrameOf, LinesReachTheSidesAndHistogramsStandOnZero) {
   EXPECT_DOUBLE_EQ(frame.x.high, 4);
   EXPECT_DOUBLE_EQ(frame.y.low, 0);
   EXPECT_GT(frame.y.high, 10);
+}
+
+TEST(FrameOf, BarsAreInside) {
+  const auto frame = frame_of(with(Bars{Axis::x, {1, 2}, {-3, 0}, {0, 4}, 0.8}).panels[0]);
+  EXPECT_LE(frame.x.low, -3.0);
+  EXPECT_GE(frame.x.high, 4.0);
+  EXPECT_LE(frame.y.low, 0.6);
+  EXPECT_GE(frame.y.high, 2.4);
 }
 
 TEST(FrameOf, GivenRangesWinAndOnlyVisibleDataScaleY) {

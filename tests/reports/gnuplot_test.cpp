@@ -390,10 +390,62 @@ TEST_F(Draw, JoinedPanelsAreOnePictureOfEqualAxes) {
   }
 }
 
+TEST_F(Draw, RowsOfAJoinedFigureHaveTheirHeightsBelowTitleAndLegend) {
+  auto figure = joined();
+  figure.row_heights = {300.0, 100.0};
+  figure.panels[0].title = "above";
+  std::get<Line>(figure.panels[0].series[0]).label = "in the legend";
+  std::vector<double> heights;
+  for (const auto& element : parse_xml(draw(figure, folder_).panels.front())) {
+    if (element.name != "path" || element.attributes.count("class") == 0 ||
+        element.attributes.at("class") != "ns-exact")
+      continue;
+    double x0, y0, x1, y1;
+    if (std::sscanf(element.attributes.at("d").c_str(), "M%lf,%lf L%lf,%lf", &x0, &y0, &x1, &y1) ==
+            4 &&
+        y0 != y1)
+      heights.push_back(y0 - y1);
+  }
+  ASSERT_EQ(heights.size(), 4u);
+  EXPECT_NEAR(heights[0], 292.0, 1.5);
+  EXPECT_NEAR(heights[1], 292.0, 1.5);
+  EXPECT_NEAR(heights[2], 92.0, 1.5);
+}
+
+TEST_F(Draw, BarsAndUprightLabels) {
+  Panel panel;
+  panel.x_upright = true;
+  panel.x_ticks = {{0.0, "a_rather_long_name"}};
+  panel.series = {Bars{Axis::x, {1.0, 2.0}, {-1.0, 0.0}, {0.0, 2.0}, 0.5, "up", Role::first},
+                  Bars{Axis::y, {1.0}, {0.0}, {2.0}, 0.5, "", Role::second}};
+  Figure figure;
+  figure.name = "bars";
+  figure.panels = {panel};
+  const auto svg = draw(figure, folder_).panels[0];
+  const auto elements = parse_xml(svg);
+  EXPECT_TRUE(texts(svg).contains("a_rather_long_name"));
+  EXPECT_TRUE(texts(svg).contains("up"));
+  std::size_t first = 0, second = 0;
+  bool turned = false;
+  for (const auto& element : elements) {
+    const auto found = element.attributes.find("class");
+    if (found != element.attributes.end() && element.name != "g" && element.name != "text") {
+      first += found->second.find("nf-first") != std::string::npos;
+      second += found->second.find("nf-second") != std::string::npos;
+    }
+    const auto transform = element.attributes.find("transform");
+    turned = turned || (transform != element.attributes.end() &&
+                        transform->second.find("rotate(-90") != std::string::npos);
+  }
+  EXPECT_GE(first, 3u);  // two bars, and the legend
+  EXPECT_GE(second, 1u);
+  EXPECT_TRUE(turned);
+}
+
 TEST_F(Draw, TicksAsGivenOrNoneAndPanelsOfWords) {
   Panel named;
   named.x_range = Range{0, 2};
-  named.x_ticks = {{0.5, "one"}, {1.5, "two"}};
+  named.x_ticks = {{0.5, "5 % limit, %g"}, {1.5, "two"}};
   named.y_ticks.emplace();
   named.series = {Line{{0, 2}, {0.25, 0.75}}};
   Panel words;
@@ -404,7 +456,7 @@ TEST_F(Draw, TicksAsGivenOrNoneAndPanelsOfWords) {
   figure.columns = 2;
   figure.panels = {named, words};
   const auto panels = draw(figure, folder_).panels;
-  EXPECT_EQ(texts(panels[0]), (std::set<std::string>{"one", "two"}));
+  EXPECT_EQ(texts(panels[0]), (std::set<std::string>{"5 % limit, %g", "two"}));
   EXPECT_EQ(texts(panels[1]), (std::set<std::string>{"alone"}));
   EXPECT_EQ(count(parse_xml(panels[1]), "path"), 0u);
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "neyman/measurements/statistical_model.hpp"
 #include "neyman/measurements/test_statistics.hpp"
@@ -32,6 +33,11 @@ struct SignalTest {
 /// @throw ArgumentError where the statistic is another, or test_statistic throws.
 SignalTest asymptotic_test(const StatisticalModel& model, const MeasurementData& data,
                            double tested, TestStatistic statistic = TestStatistic::q_tilde);
+
+/// The same of many values, whose common fits are done once.
+std::vector<SignalTest> asymptotic_scan(const StatisticalModel& model, const MeasurementData& data,
+                                        const std::vector<double>& values,
+                                        TestStatistic statistic = TestStatistic::q_tilde);
 
 /// Upper limits on the parameter of interest by CL_s.
 struct UpperLimit {

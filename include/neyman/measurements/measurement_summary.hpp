@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "neyman/measurements/asymptotics.hpp"
+#include "neyman/measurements/channel_histogram.hpp"
 #include "neyman/measurements/model_fit.hpp"
 #include "neyman/measurements/statistical_model.hpp"
 #include "neyman/measurements/toys.hpp"
@@ -21,6 +24,10 @@ struct MeasurementOptions {
   std::uint64_t seed = 0;
   Tasks* tasks = nullptr;   ///< who makes the toys, as ToyOptions has it
   bool toys_alone = false;  ///< make toys, as a part of the tasks, but no limit from them
+  /// Points of the curves of −2 log Λ and CL_s, which figures show; 0: none.
+  std::size_t curve_points = 41;
+  /// Groups of constraints for the parts of the error, as error_breakdown takes them.
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups = {};
 };
 
 /// Everything that one asks of a measurement: what `neyman limit` prints.
@@ -32,9 +39,16 @@ struct MeasurementSummary {
   std::vector<Interval> intervals;  ///< of each parameter at 68.3 %; not ok where it is held
   std::vector<Pull> pulls;
   std::vector<Impact> impacts;  ///< ranked
+  /// The error of the parameter of interest: by groups, then "other" ("systematic" where there are
+  /// no groups) and "statistical". Empty where it has no error, at the end of its range.
+  std::vector<ErrorPart> error_parts;
+  std::optional<ProfileScan> profile;  ///< of the parameter of interest, about three errors wide
+  std::vector<SignalTest> cl_s;        ///< at rising values, from 0 to beyond the limits
   std::optional<Discovery> discovery;
   std::optional<UpperLimit> limit;
   std::optional<ToyLimit> toy_limit;
+  /// Of the channels with bins; those of features of other channels may be added.
+  std::vector<ChannelHistogram> histograms;
   /// What could not be had, and why: a failed fit, a limit that is not bracketed, …
   std::vector<std::string> problems;
 };

@@ -29,8 +29,8 @@ struct ModelFitOptions {
   std::optional<std::size_t> starts = {};
 };
 
-/// The maximum of ℓ inside the parameters' ranges, the highest of those found: Newton's method with exact second derivatives,
-/// whose last step leaves about 1e-9 of a standard error.
+/// The maximum of ℓ inside the parameters' ranges, the highest of those found: Newton's method with
+/// exact second derivatives, whose last step leaves about 1e-9 of a standard error.
 ///
 /// The covariance is the inverse of the exact information; rows and columns of parameters that are
 /// held or end at a bound are zero. A fit that does not arrive, or whose information is not
@@ -65,6 +65,20 @@ Interval profile_interval(const StatisticalModel& model, const MeasurementData& 
 std::size_t add_simulation_covariance(Fit& best, const StatisticalModel& model,
                                       std::size_t replicas,
                                       const std::function<StatisticalModel(std::size_t)>& replica);
+
+/// −2 log Λ of a parameter.
+struct ProfileScan {
+  std::size_t parameter = 0;
+  std::vector<double> values;
+  std::vector<double> statistic;       ///< the others profiled; at most 10^6
+  std::vector<double> held_statistic;  ///< the others held at their best fit: counts alone
+  /// Profile fits that did not converge: their statistic is an upper bound.
+  std::size_t failed = 0;
+};
+/// @throw ArgumentError where there are no values, one is outside of the parameter's range, or the
+///   fit failed.
+ProfileScan profile_scan(const StatisticalModel& model, const MeasurementData& data,
+                         const Fit& best, std::size_t parameter, std::vector<double> values);
 
 /// What the data say about a constrained parameter, in units of its constraint; log-normal
 /// constraints: of the logarithms, σ = log κ.

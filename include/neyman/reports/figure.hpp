@@ -91,6 +91,16 @@ struct Points {
 
 enum class Axis { x, y };
 
+/// Boxes along an axis, each between two values: `Axis::x` gives horizontal ones.
+struct Bars {
+  Axis axis = Axis::x;
+  std::vector<double> at = {};  ///< where each stands on the other axis
+  std::vector<double> low = {}, high = {};
+  double thickness = 0.7;  ///< in units of the other axis
+  std::string label = {};
+  Role role = Role::first;
+};
+
 /// A thin line across the panel at one value of an axis: `Axis::x` gives a vertical line.
 struct ReferenceLine {
   Axis axis = Axis::x;
@@ -142,8 +152,8 @@ struct Annotation {
   Role role = Role::reference;
 };
 
-using Series = std::variant<Line, Band, Histogram, Steps, Points, ReferenceLine, Span, Heatmap,
-                            Contour, Annotation>;
+using Series = std::variant<Line, Band, Histogram, Steps, Points, Bars, ReferenceLine, Span,
+                            Heatmap, Contour, Annotation>;
 
 enum class Legend {
   above,  ///< rows between title and axes
@@ -164,7 +174,8 @@ struct Panel {
   std::optional<Range> x_range = {}, y_range = {};  ///< absent: from the data
   bool x_log = false, y_log = false;
   std::optional<std::vector<Tick>> x_ticks = {}, y_ticks = {};  ///< absent: at round positions
-  bool axes = true;  ///< else neither axes nor ticks: a panel of words
+  bool x_upright = false;  ///< labels of ticks along x are written upwards: long names
+  bool axes = true;        ///< else neither axes nor ticks: a panel of words
   Legend legend = Legend::above;
   std::vector<Series> series = {};  ///< drawn in this order, later on top
 };
@@ -178,8 +189,10 @@ struct Figure {
   std::vector<Panel> panels = {};
   double panel_width = 460.0, panel_height = 320.0;  ///< pixels; points in PDF
   /// The panels form one picture and stand close to each other: those of the first column have
-  /// room for labels at the left, those of the last row below.
+  /// room for labels at the left, those of the last row below, and those of the first for titles
+  /// and legends.
   bool joined = false;
+  std::vector<double> row_heights = {};  ///< of a joined figure, one a row; empty: panel_height
 
   std::size_t rows() const { return columns == 0 ? 0 : (panels.size() + columns - 1) / columns; }
 };

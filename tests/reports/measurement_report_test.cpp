@@ -1,0 +1,79 @@
+#include "neyman/reports/measurement_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include "neyman/reports/measurement_figures.hpp"
+#include "reports/example_measurement.hpp"
+#include "reports/xml_check.hpp"
+
+namespace neyman::reports {
+namespace {
+
+DrawnFigure undrawn(const Figure& figure) {
+  DrawnFigure out;
+  out.name = figure.name;
+  out.title = figure.title;
+  out.caption = figure.caption;
+  out.panels = {"<svg role=\"img\"></svg>"};
+  return out;
+}
+
+std::string page_of(const MeasurementSummary& summary, const MeasurementOrigin& origin) {
+  std::vector<DrawnFigure> figures;
+  for (const auto& figure : measurement_figures(summary)) figures.push_back(undrawn(figure));
+  return measurement_report(summary, origin, figures);
+}
+
+/// Where words stand; fails if they do not.
+std::size_t place_in(const std::string& page, const std::string& words) {
+  const auto at = page.find(words);
+  EXPECT_NE(at, std::string::npos) << words;
+  return at;
+}
+
+TEST(MeasurementReport, TheResultThenItsParts) {
+  MeasurementOptions options;
+  options.groups = {{"jets", {"alpha_0", "alpha_1"}}};
+  const auto summary = example::measured(example::search(4, 3), options);
+  const auto page =
+      page_of(summary, {"A search", "workspace.json", "", "neyman limit workspace.json", {}});
+  testing::parse_xml(page);
+  std::size_t last = 0;
+  for (const auto* words :
+       {"A search", "(error: jets ", "The background alone is disfavoured by", ">Measurement</h2>",
+        "χ² of the saturated model", ">Upper limit</h2>", "asymptotic formulae",
+        ">Nuisance parameters</h2>", "Constraint", ">Before and after the fit</h2>",
+        ">What was asked</h2>", "signal_region (4 bins) and control (4 bins)", ">To repeat</h2>",
+        "neyman limit workspace.json"}) {
+    const auto at = page.find(words, last);
+    EXPECT_NE(at, std::string::npos) << words;
+    last = at == std::string::npos ? last : at;
+  }
+  for (const auto& figure : measurement_figures(summary)) place_in(page, figure.name);
+}
+
+TEST(MeasurementReport, TroubleIsTold) {
+  auto workspace = example::search(2, 1);
+  workspace.measurements[0].parameters[0].range = {{0.0, 0.2}};
+  workspace.measurements[0].parameters[0].start = {0.1};
+  const auto summary = example::measured(workspace);
+  ASSERT_FALSE(summary.problems.empty());
+  const auto page = page_of(summary, {"t", "", "", "", {"gnuplot is missing"}});
+  testing::parse_xml(page);
+  place_in(page, "What could not be had:");
+  place_in(page, "CL_s of the observed limit at mu = 0.2");
+  place_in(page, "gnuplot is missing");
+}
+
+TEST(MeasurementReport, AFailedFitAndNamesOfAnyKind) {
+  auto workspace = example::search(2, 0);
+  for (auto& channel : workspace.channels)
+    channel.samples[0].modifiers.push_back(Modifier::norm_factor("<twin> & 'co'"));
+  const auto page = page_of(example::measured(workspace), {"<t>", "a & b.json", "", "", {}});
+  testing::parse_xml(page);
+  place_in(page, "The fit did not converge.");
+  place_in(page, "&lt;twin&gt;");
+}
+
+}  // namespace
+}  // namespace neyman::reports
