@@ -16,6 +16,7 @@ void bind_classifiers(py::module_& module);
 void bind_calibration(py::module_& module);
 void bind_ratios(py::module_& module);
 void bind_inference(py::module_& module);
+void bind_measurements(py::module_& module);
 void bind_diagnostics(py::module_& module);
 void bind_pipeline(py::module_& module);
 

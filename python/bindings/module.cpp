@@ -32,6 +32,7 @@ PYBIND11_MODULE(_core, module) {
   bind_calibration(module);
   bind_ratios(module);
   bind_inference(module);
+  bind_measurements(module);
   bind_diagnostics(module);
   bind_pipeline(module);
 }

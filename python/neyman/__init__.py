@@ -15,7 +15,7 @@ from types import ModuleType
 # The errors first: the compiled part raises them.
 from neyman.errors import ArgumentError, Error, FileError, SimulatorError, StudyError
 
-from neyman import _core, diagnostics
+from neyman import _core, diagnostics, measurements
 from neyman.calibration import (Calibrator, HistogramCalibrator, IsotonicCalibrator, KdeCalibrator,
                                 NoneCalibrator, SigmoidCalibrator, SmoothCalibrator, calibrator,
                                 calibrator_kinds, load_calibrator)
@@ -27,6 +27,8 @@ from neyman.diagnostics import Diagnostic, RatioEvents, diagnose
 from neyman.functions import PythonClassifier, PythonSimulator
 from neyman.inference import (CompositeTest, Contour, CoveragePoint, Fit, Interval, Likelihood, Scan,
                               SimpleTest, Surface, Toys, coverage, simple_test, toys)
+from neyman.measurements import (MeasurementSummary, StatisticalModel, UnbinnedChannel,
+                                 UnbinnedEvents, Workspace)
 from neyman.pipeline import Model, Record, Result, Study, load_model, run, stage_names
 from neyman.progress import ProgressState, set_progress
 from neyman.ratios import (ClassifierRatio, DecomposedRatio, ExactRatio, ParameterizedRatio, Ratio,
@@ -50,14 +52,16 @@ __all__ = [
     "Contour", "CoveragePoint", "DecomposedRatio", "Design", "Diagnostic", "Distribution",
     "DistributionFit", "Empirical", "Ensemble", "Error", "ExactRatio", "Exponential", "FileError",
     "Fit", "GAndK", "Histogram", "HistogramCalibrator", "Interval", "IsotonicCalibrator", "Join",
-    "Kde", "KdeCalibrator", "Likelihood", "LinearTransform", "Logistic", "Mixture", "Mlp", "Model",
-    "MultivariateNormal", "NoneCalibrator", "Normal", "ParameterizedRatio", "Parameters",
-    "ProgressState", "PythonClassifier", "PythonSimulator", "RandomForest", "Ratio", "RatioEvents",
-    "Record", "Result", "Ricker", "Samples", "Scan", "SeparableRatio", "SigmoidCalibrator",
-    "SimpleTest", "SimulatorError", "SmoothCalibrator", "Study", "StudyError", "Surface", "Toys",
-    "Uniform", "built_with", "calibrator", "calibrator_kinds", "classifier", "classifier_kinds",
-    "coverage", "diagnose", "diagnostics", "distribution", "distribution_kinds", "file_columns",
-    "k_fold", "load_calibrator", "load_classifier", "load_model", "load_ratio", "read_samples",
-    "run", "set_progress", "set_threads", "simple_test", "simulate", "split", "stage_names",
-    "threads", "toys", "write_samples",
+    "Kde", "KdeCalibrator", "Likelihood", "LinearTransform", "Logistic", "MeasurementSummary",
+    "Mixture", "Mlp", "Model", "MultivariateNormal", "NoneCalibrator", "Normal",
+    "ParameterizedRatio", "Parameters", "ProgressState", "PythonClassifier", "PythonSimulator",
+    "RandomForest", "Ratio", "RatioEvents", "Record", "Result", "Ricker", "Samples", "Scan",
+    "SeparableRatio", "SigmoidCalibrator", "SimpleTest", "SimulatorError", "SmoothCalibrator",
+    "StatisticalModel", "Study", "StudyError", "Surface", "Toys", "UnbinnedChannel",
+    "UnbinnedEvents", "Uniform", "Workspace", "built_with", "calibrator", "calibrator_kinds",
+    "classifier", "classifier_kinds", "coverage", "diagnose", "diagnostics", "distribution",
+    "distribution_kinds", "file_columns", "k_fold", "load_calibrator", "load_classifier",
+    "load_model", "load_ratio", "measurements", "read_samples", "run", "set_progress",
+    "set_threads", "simple_test", "simulate", "split", "stage_names", "threads", "toys",
+    "write_samples",
 ]

@@ -26,11 +26,14 @@ from neyman.diagnostics import Diagnostic
 from neyman.errors import ArgumentError
 from neyman.inference import (Contour, CoveragePoint, Fit, Interval, Likelihood, Scan, SimpleTest,
                               Surface, Toys)
+from neyman.measurements import ChannelHistogram, MeasurementSummary, ProfileScan, SignalTest
 from neyman.pipeline import Record, Result
 
-__all__ = ["calibration", "closure", "contours", "correlation", "coverage", "diagnostic", "ensemble",
-           "figure", "figure_names", "figures", "log_ratios", "profile", "quantiles", "reliability",
-           "roc", "scatter_matrix", "scores", "surface", "test", "wilks"]
+__all__ = ["calibration", "channel", "closure", "contours", "correlation", "coverage", "diagnostic", "ensemble",
+           "figure", "figure_names", "figures", "impacts", "limit", "log_ratios", "measurement",
+           "profile", "quantiles", "reliability",
+           "roc", "scatter_matrix", "scores",
+           "strength", "surface", "test", "wilks"]
 
 #: What a run gave: the object, or the dict of a results.json.
 Results = Union[Record, Mapping[str, Any]]
@@ -160,7 +163,7 @@ _OTHERS = ("calibrated", "third", "decomposed", "second", "numerator")
 
 
 def _roles(labels: Sequence[str]) -> list[str]:
-    known = {"learned": "approximate", "exact": "exact"}
+    known = {"learned": "approximate", "the others profiled": "approximate", "exact": "exact"}
     others = [label for label in labels if label not in known]
     return [known.get(label) or _OTHERS[others.index(label) % len(_OTHERS)] for label in labels]
 
@@ -330,13 +333,15 @@ def _draw_profile(ax: Axes, curves: Sequence[tuple[str, Floats, Floats]], levels
     ax.set_ylim(0, top)
 
 
-def profile(what: Results | Likelihood | Scan, parameter: str | None = None, *,
+def profile(what: Results | Likelihood | Scan | ProfileScan | MeasurementSummary,
+            parameter: str | None = None, *,
             intervals: Sequence[Interval] = (), levels: Sequence[float] = (0.683, 0.95),
             truth: float | None = None, label: str = "learned", ax: Axes | None = None) -> Axes:
     """−2 log Λ along one parameter, the others profiled, with the thresholds of the levels and,
     shaded, the intervals. Results have both, the exact curve where it is known, and the truth.
     `parameter` may be left out where there is one only. The label "exact" gives a dashed curve
-    without intervals, to be drawn over another.
+    without intervals, to be drawn over another. Of a measurement: its parameter of interest, with
+    the nuisance parameters profiled and held.
 
     >>> import neyman, neyman.plot
     >>> p = neyman.Normal("mu", 1, parameters={"mu": (-3, 3)})
@@ -345,7 +350,13 @@ def profile(what: Results | Likelihood | Scan, parameter: str | None = None, *,
     >>> ax.get_ylabel(), [text.get_text() for text in ax.texts]
     ('−2 log Λ(μ)', ['68.3 %', '95 %', 'truth'])
     """
+    if isinstance(what, MeasurementSummary):
+        return _measured_panel("profile", what, "measurement-profile", ax)
     shaded = [(entry.level, entry.low, entry.high) for entry in intervals]
+    held = what if isinstance(what, ProfileScan) else None
+    if isinstance(what, ProfileScan):
+        what = Scan(what.parameter, what.values, what.statistic, what.failed)
+        label = "the others profiled" if label == "learned" else label
     if isinstance(what, Likelihood):
         parameter = _one_of("profile", "parameter", parameter, what.parameters.names)
         best = what.fit()
@@ -375,17 +386,21 @@ def profile(what: Results | Likelihood | Scan, parameter: str | None = None, *,
         shaded = shaded or [(float(level), ends[0], ends[1]) for level, ends in limits.items()]
         truth = _truth(what).get(parameter) if truth is None else truth
     else:
-        raise _refuse("profile", what, "results, a Likelihood or a Scan")
+        raise _refuse("profile", what, "results, a Likelihood, a scan or a measurement")
     ax = draw.new_axes(ax)
     _draw_profile(ax, curves, levels, shaded, truth)
+    if held is not None:
+        draw.line(ax, held.values, held.held_statistic, "calibrated", dash="dashed",
+                  label="the others held at their best fit")
     name = symbol(parameter)
     draw.name_axes(ax, name, f"−2 log Λ({name})")
     draw.legend(ax)
     return ax
 
 
-def correlation(what: Results | Fit, *, ax: Axes | None = None) -> Axes:
-    """The correlations of the estimates, finite simulation included.
+def correlation(what: Results | Fit | MeasurementSummary, *, ax: Axes | None = None) -> Axes:
+    """The correlations of the estimates, finite simulation included; of a measurement with many
+    parameters, of those that are correlated most.
 
     >>> import neyman, neyman.plot
     >>> p = neyman.Normal("mu", "sigma", parameters={"mu": (-3, 3), "sigma": (0.2, 5)})
@@ -393,6 +408,8 @@ def correlation(what: Results | Fit, *, ax: Axes | None = None) -> Axes:
     >>> [tick.get_text() for tick in neyman.plot.correlation(fit).get_xticklabels()]
     ['μ', 'σ']
     """
+    if isinstance(what, MeasurementSummary):
+        return _measured_panel("correlation", what, "measurement-correlations", ax)
     if isinstance(what, Fit):
         names = list(what.theta)
         covariance = np.array(what.covariance, dtype=np.float64)
@@ -406,7 +423,7 @@ def correlation(what: Results | Fit, *, ax: Axes | None = None) -> Axes:
         names = list(fit["parameters"])
         rho = np.array(fit["correlation"], dtype=np.float64)
     else:
-        raise _refuse("correlation", what, "results or a Fit")
+        raise _refuse("correlation", what, "results, a Fit or a measurement")
     n = len(names)
     ax = draw.new_axes(ax, 2.2 + 0.75 * n, 1.3 + 0.65 * n)
     places = np.arange(n, dtype=np.float64)
@@ -1001,6 +1018,135 @@ def scatter_matrix(what: Result | Samples | npt.ArrayLike, *, names: Sequence[st
 
 # ------------------------------------------------------------------------- the report's own
 
+# ------------------------------------------------------------------------------- measurements
+
+def _measured(function: str, what: Any, name: str) -> dict[str, Any]:
+    """A figure of a measurement's report."""
+    if not isinstance(what, MeasurementSummary):
+        raise _refuse(function, what, "a MeasurementSummary of neyman.measurements.summarise")
+    found = {entry["name"]: entry for entry in what.figures()}
+    if name not in found:
+        raise ArgumentError(f"{function}: what has no figure {name!r}, but must have it; it has "
+                            + (", ".join(found) or "none"))
+    return found[name]
+
+
+def _measured_panel(function: str, what: Any, name: str, ax: Axes | None) -> Axes:
+    entry = _measured(function, what, name)
+    return draw.panel(draw.new_axes(ax, entry["width"] / 95, entry["height"] / 88),
+                      entry["panels"][0])
+
+
+def _in_axes(function: str, entry: Mapping[str, Any], axes: Any) -> npt.NDArray[Any]:
+    """A figure of several panels, in axes of the caller's where there are any."""
+    if axes is None:
+        return _draw_figure(entry)
+    rows = math.ceil(len(entry["panels"]) / entry["columns"])
+    grid = np.asarray(axes, dtype=object)
+    if grid.size != len(entry["panels"]):
+        raise ArgumentError(f"{function}: axes has the shape {grid.shape}, but must have "
+                            f"{rows} × {entry['columns']} axes")
+    for ax, given in zip(grid.flat, entry["panels"]):
+        draw.dress(ax)
+        draw.panel(ax, given)
+    return grid.reshape(rows, entry["columns"])
+
+
+def strength(what: MeasurementSummary, *, ax: Axes | None = None) -> Axes:
+    """The estimate of the parameter of interest with its statistical and total error beside the
+    observed and expected upper limits.
+
+    >>> import neyman, neyman.plot
+    >>> summary = neyman.measurements.summarise(neyman.measurements.example())
+    >>> ax = neyman.plot.strength(summary)
+    >>> ax.get_xlabel(), ax.get_yticklabels()[0].get_text()
+    ('μ', 'estimate')
+    """
+    return _measured_panel("strength", what, "measurement-strength", ax)
+
+
+def limit(what: MeasurementSummary | Sequence[SignalTest], *, level: float = 0.95,
+          ax: Axes | None = None) -> Axes:
+    """CL_s against the parameter of interest, observed and expected with the bands of ±1 and ±2σ
+    (the "Brazil plot"), and the line of 1 − level. Of a summary, or of the tests of
+    `asymptotic_scan`.
+
+    >>> import neyman, neyman.plot, numpy
+    >>> model = neyman.measurements.example()
+    >>> tests = neyman.measurements.asymptotic_scan(model, numpy.linspace(0, 5, 30))
+    >>> neyman.plot.limit(tests).get_ylabel()
+    'CL_s'
+    """
+    if isinstance(what, MeasurementSummary):
+        return _measured_panel("limit", what, "measurement-limit", ax)
+    if (isinstance(what, (str, bytes)) or not isinstance(what, Sequence) or not what
+            or not all(isinstance(test, SignalTest) for test in what)):
+        raise _refuse("limit", what, "a MeasurementSummary or a list of SignalTest")
+    ax = draw.new_axes(ax)
+    ax.set_yscale("log")
+    values = [test.tested for test in what]
+    expected = np.array([test.expected_cl_s for test in what])
+    draw.band(ax, values, expected[:, 0], expected[:, 4], "band95", label="±2σ")
+    draw.band(ax, values, expected[:, 1], expected[:, 3], "band68", label="±1σ")
+    draw.line(ax, values, expected[:, 2], "calibrated", label="expected", dash="dashed")
+    draw.line(ax, values, [test.cl_s for test in what], "exact", label="observed", width=2.2)
+    draw.reference(ax, "y", 1 - level, label=f"{100 * (1 - level):.3g} %", role="truth",
+                   dash="solid")
+    ax.set_xlim(min(values), max(values))
+    ax.set_ylim(0.1 * (1 - level), 1.4)
+    draw.name_axes(ax, "tested value", "CL_s")
+    draw.legend(ax)
+    return ax
+
+
+def impacts(what: MeasurementSummary, *, axes: Any = None) -> npt.NDArray[Any]:
+    """Pulls and constraints of nuisance parameters (left) beside their impacts on the estimate
+    (right), ranked: the 30 largest. Returns both axes, 1 × 2; `axes` may be two of one's own.
+
+    >>> import neyman, neyman.plot
+    >>> summary = neyman.measurements.summarise(neyman.measurements.example())
+    >>> neyman.plot.impacts(summary).shape
+    (1, 2)
+    """
+    return _in_axes("impacts", _measured("impacts", what, "measurement-impacts"), axes)
+
+
+def channel(what: MeasurementSummary | ChannelHistogram, name: str | None = None, *,
+            axes: Any = None) -> npt.NDArray[Any]:
+    """What was counted in a channel and what is expected there, sample by sample, before the fit
+    (left) and after it (right), with the ratio of both below. Returns the axes, 2 × 2. A
+    `ChannelHistogram` may be that of a feature of a channel without bins.
+
+    >>> import neyman, neyman.plot
+    >>> histogram, = neyman.measurements.channel_histograms(neyman.measurements.example())
+    >>> neyman.plot.channel(histogram).shape
+    (2, 2)
+    """
+    if isinstance(what, ChannelHistogram):
+        return _in_axes("channel", what._figure, axes)
+    known: list[str] = []
+    if isinstance(what, MeasurementSummary):
+        start = "measurement-channel-"
+        known = [entry["name"][len(start):] for entry in what.figures()
+                 if entry["name"].startswith(start)]
+        name = _one_of("channel", "name", name, known)
+    return _in_axes("channel", _measured("channel", what, f"measurement-channel-{name}"), axes)
+
+
+def measurement(what: MeasurementSummary) -> dict[str, npt.NDArray[Any]]:
+    """Draws all figures of a measurement's report; the axes of each by name.
+
+    >>> import neyman, neyman.plot
+    >>> summary = neyman.measurements.summarise(neyman.measurements.example())
+    >>> list(neyman.plot.measurement(summary))[:3]
+    ['measurement-strength', 'measurement-profile', 'measurement-limit']
+    """
+    if not isinstance(what, MeasurementSummary):
+        raise _refuse("measurement", what,
+                      "a MeasurementSummary of neyman.measurements.summarise")
+    return {entry["name"]: _draw_figure(entry) for entry in what.figures()}
+
+
 def figure_names(result: Result) -> list[str]:
     """The names of the report's figures that the results have, in their order.
 
@@ -1022,7 +1168,8 @@ def figure_names(result: Result) -> list[str]:
 def _draw_figure(entry: Mapping[str, Any]) -> npt.NDArray[Any]:
     columns, panels = entry["columns"], entry["panels"]
     rows = math.ceil(len(panels) / columns)
-    axes = draw.grid_of_axes(rows, columns, entry["width"] / 95, entry["height"] / 88)
+    axes = draw.grid_of_axes(rows, columns, entry["width"] / 95, entry["height"] / 88,
+                             entry["row_heights"])
     for ax, given in zip(axes.flat, panels):
         draw.panel(ax, given)
     for ax in axes.flat[len(panels):]:

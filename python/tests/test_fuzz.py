@@ -27,6 +27,9 @@ CALIBRATOR = neyman.SigmoidCalibrator().fit(X[:20, 0], X[20:, 0])
 EVENTS = neyman.simulate(P, 200, seed=1)
 RATIO_EVENTS = neyman.RatioEvents(X, X + 1, 0.5 - X[:, 0], -0.5 - X[:, 0])
 FUNCTION = neyman.PythonSimulator(lambda theta, n, rng: rng.normal(size=n), {"mu": (0, 1)})
+MODEL = neyman.measurements.example()
+MODEL_FIT = neyman.measurements.fit_model(MODEL)
+RATIOS = neyman.UnbinnedEvents({"a": np.ones(3)})
 STUDY = {"parameters": {"mu": {"range": [-1, 1], "truth": 0}}, "training": {"samples": 1000},
          "simulator": {"kind": "normal", "mean": "mu", "sigma": 1}}
 
@@ -156,6 +159,40 @@ CALLED = [
     (neyman.diagnostics.area_under_curve,
      {"numerator": X, "denominator": X, "denominator_weights": np.ones(40)},
      {"together": ["denominator", "denominator_weights"]}),
+    (neyman.Workspace, {"spec": MODEL.workspace.to_dict()}, {}),
+    (neyman.Workspace.from_json, {"text": MODEL.workspace.to_json()}, {}),
+    (neyman.Workspace.from_file, {"path": "absent.json"}, {}),
+    (neyman.StatisticalModel, {"workspace": MODEL.workspace, "unbinned": [], "measurement": ""},
+     {"workspace": ["spec"]}),
+    (neyman.UnbinnedEvents, {"ratios": {"a": [1.0]}, "variations": None, "weights": [1.0]},
+     {"together": ["ratios", "weights"]}),
+    (neyman.UnbinnedChannel, {"name": "c", "components": {"a": {"yield": 3}}, "observed": RATIOS,
+                              "simulated": RATIOS, "normalise": True},
+     {"together": ["components", "observed", "simulated"]}),
+    (MODEL.expected, {"theta": [1, 0]}, {"theta": ["mu", "size"]}),
+    (MODEL.data, {"counts": [74, 77], "auxiliary": [0.0]}, {}),
+    (MODEL.sampled, {"theta": [1, 0], "seed": 1}, {"theta": ["mu", "size"]}),
+    (MODEL.likelihood(), {"theta": [1, 0]}, {}),
+    (neyman.measurements.fit_model, {"model": MODEL, "data": None, "start": [1, 0],
+                                     "fixed": {"mu": 1}, "tolerance": 1e-9}, {}),
+    (lambda **options: neyman.measurements.profile_interval(MODEL, best=MODEL_FIT, **options),
+     {"parameter": "mu", "level": 0.9}, {}),
+    (lambda **options: neyman.measurements.profile_scan(MODEL, best=MODEL_FIT, **options),
+     {"values": [1.0], "parameter": "mu"}, {}),
+    (neyman.measurements.pulls, {"model": MODEL, "best": MODEL_FIT}, {"best": ["fit"]}),
+    (neyman.measurements.error_breakdown, {"model": MODEL, "groups": {"a": ["size"]}}, {}),
+    (neyman.measurements.test_statistic, {"model": MODEL, "statistic": "q0", "tested": 0.0},
+     {"tested": ["mu"], "statistic": ["mu", "tested"]}),
+    (neyman.measurements.asymptotic_test, {"model": MODEL, "tested": 1.0, "statistic": "q-tilde"},
+     {"tested": ["mu"]}),
+    (neyman.measurements.asymptotic_scan, {"model": MODEL, "values": [1.0]}, {"values": ["mu"]}),
+    (neyman.measurements.upper_limit, {"model": MODEL, "level": 0.9, "highest": 8.0},
+     {"level": ["CL_s"], "highest": ["mu", "CL_s"]}),
+    (neyman.measurements.discovery, {"model": MODEL, "expected": 1.0}, {}),
+    (neyman.measurements.toy_test, {"model": MODEL, "tested": 1.0, "seed": 1},
+     {"tested": ["mu"]}),
+    (lambda **options: neyman.measurements.summarise(MODEL, **options),
+     {"level": 0.9, "statistic": "q-tilde", "curve_points": 5, "groups": {}}, {}),
     (neyman.load_model, {"path": "absent.h5"}, {}),
     (neyman.load_ratio, {"path": "absent.h5"}, {}),
     (neyman.load_classifier, {"path": "absent.h5"}, {}),

@@ -77,6 +77,59 @@ def toys():
     return neyman.toys(p, neyman.ExactRatio(p), 0.5, datasets=60, events=50, seed=1)
 
 
+@pytest.fixture(scope="module")
+def measured():
+    return neyman.measurements.summarise(neyman.measurements.example())
+
+
+def test_figures_of_a_measurement(measured):
+    names = list(plot.measurement(measured))
+    assert names == [entry["name"] for entry in measured.figures()]
+    assert names[-1] == "measurement-channel-region"
+    ax = plot.limit(measured)
+    assert ax.get_yscale() == "log" and "observed" in labels(ax)
+    own = plt.figure().add_subplot()
+    assert plot.strength(measured, ax=own) is own
+    assert plot.profile(measured).get_ylabel() == "−2 log Λ(μ)"
+    assert plot.correlation(measured).get_xticklabels()[0].get_text() == "μ"
+
+
+def test_pulls_and_impacts_stand_beside_each_other(measured):
+    pulls, impacts = plot.impacts(measured)[0]
+    assert [label.get_text() for label in pulls.get_yticklabels()] == ["size"]
+    # Two bars a parameter, as wide as the impact.
+    impact, = neyman.measurements.impacts(neyman.measurements.example())
+    widths = sorted(abs(patch.get_width()) for patch in impacts.patches)
+    assert np.allclose(widths[-2:], sorted([abs(impact.up), abs(impact.down)]))
+    _, axes = plt.subplots(1, 2)
+    assert plot.impacts(measured, axes=axes)[0, 0] is axes[0]
+    with pytest.raises(neyman.ArgumentError, match="axes has the shape"):
+        plot.impacts(measured, axes=plt.subplots(1, 3)[1])
+
+
+def test_channels_before_and_after_the_fit(measured):
+    axes = plot.channel(measured)
+    assert axes.shape == (2, 2)
+    assert {"signal", "background", "uncertainty", "data"} <= set(labels(axes[0, 0]))
+    assert axes[0, 0].get_ylim() == axes[0, 1].get_ylim()
+    heights = [ax.get_position().height for ax in axes[:, 0]]
+    axes[0, 0].figure.canvas.draw()
+    assert heights[0] > 2 * heights[1]
+    with pytest.raises(neyman.ArgumentError, match="name is 'other', but must be one of region"):
+        plot.channel(measured, "other")
+
+
+def test_scans_and_tests_of_a_measurement():
+    model = neyman.measurements.example()
+    ax = plot.profile(neyman.measurements.profile_scan(model, np.linspace(0, 4, 21)))
+    assert {"the others profiled", "the others held at their best fit"} <= set(labels(ax))
+    ax = plot.limit(neyman.measurements.asymptotic_scan(model, np.linspace(0, 5, 20)), level=0.9)
+    assert [text.get_text() for text in ax.texts] == ["10 %"]
+    for draw in (plot.limit, plot.strength, plot.impacts, plot.channel, plot.measurement):
+        with pytest.raises(neyman.ArgumentError, match="what is of type int"):
+            draw(3)
+
+
 def labels(ax):
     return ax.get_legend_handles_labels()[1]
 

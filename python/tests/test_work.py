@@ -79,7 +79,10 @@ likelihood = neyman.Likelihood(exact, p.sample(20000, [0, 1]))
     (NORMAL, "neyman.toys(p, exact, [0, 1], datasets=10**6, events=1000)"),
     (NORMAL, "likelihood.scan('mu', points=10**6)"),
     (NORMAL, "likelihood.contours('mu', 'sigma', cells=3000)"),
-], ids=["wait", "mlp", "boosted-trees", "sample", "separable", "toys", "scan", "contours"])
+    ("model = neyman.measurements.example()",
+     "neyman.measurements.toy_test(model, 2.0, toys=10**9)"),
+], ids=["wait", "mlp", "boosted-trees", "sample", "separable", "toys", "scan", "contours",
+        "toys of a measurement"])
 def test_interrupts(setup, work):
     done = subprocess.run([sys.executable, "-c", INTERRUPTED.format(setup=setup, work=work)],
                           capture_output=True, text=True, timeout=120, env=dict(os.environ))
