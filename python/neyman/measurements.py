@@ -143,7 +143,9 @@ def _parsed(function: str, text: str, name: str) -> _core.Workspace:
     try:
         return _core.Workspace.parse(text, name)
     except FileError as problem:  # there is no file
-        raise ArgumentError(f"{function}: {problem}") from None
+        # The message is lost where it quotes a part of a character.
+        words = str(problem) or f"{name} is no JSON, but must be a workspace of pyhf"
+        raise ArgumentError(f"{function}: {words}") from None
 
 
 def _as_list(value: Any) -> Any:
@@ -288,7 +290,8 @@ class UnbinnedChannel:
                                 "mapping of names to tables")
         self.components = [self._component(own, table) for own, table in components.items()]
         for which, events in (("observed", observed), ("simulated", simulated)):
-            if not isinstance(events, UnbinnedEvents) and (which, events) != ("simulated", None):
+            absent = events is None and which == "simulated"
+            if not isinstance(events, UnbinnedEvents) and not absent:
                 raise ArgumentError(f"{function}: {which} is {shown(events)}, but must be "
                                     "UnbinnedEvents")
         self.observed, self.simulated = observed, simulated
@@ -765,7 +768,7 @@ def _best(function: str, model: StatisticalModel, data: _core.MeasurementData,
 
 
 def _statistic(function: str, value: Any, known: Sequence[str] = _STATISTICS) -> str:
-    if value not in known or not isinstance(value, str):
+    if not isinstance(value, str) or value not in known:
         raise ArgumentError(f"{function}: statistic is {shown(value)}, but must be one of "
                             + ", ".join(known))
     return value

@@ -80,7 +80,7 @@ likelihood = neyman.Likelihood(exact, p.sample(20000, [0, 1]))
     (NORMAL, "likelihood.scan('mu', points=10**6)"),
     (NORMAL, "likelihood.contours('mu', 'sigma', cells=3000)"),
     ("model = neyman.measurements.example()",
-     "neyman.measurements.toy_test(model, 2.0, toys=10**9)"),
+     "neyman.measurements.toy_test(model, 2.0, toys=10**7)"),
 ], ids=["wait", "mlp", "boosted-trees", "sample", "separable", "toys", "scan", "contours",
         "toys of a measurement"])
 def test_interrupts(setup, work):

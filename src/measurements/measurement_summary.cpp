@@ -109,7 +109,7 @@ std::string parameter_line(const MeasurementSummary& summary, std::size_t p) {
 std::string parts_lines(const MeasurementSummary& summary) {
   std::string out;
   for (const auto& part : summary.error_parts)
-    out += fmt::format("    {:<26}{:>22}\n", part.group + " part of the error",
+    out += fmt::format("    {:<36}{:>12}\n", part.group + " part of the error",
                        "±" + fmt::format("{:.3g}", part.error));
   return out;
 }
