@@ -46,10 +46,7 @@ std::shared_ptr<const UnbinnedEvents> read_events(py::handle given) {
     return copy_of(as_table(entries[name], "UnbinnedEvents", name).view);
   };
   out->ratios = table("ratios");
-  if (!entries["low"].is_none()) {
-    out->log_low = table("low");
-    out->log_high = table("high");
-  }
+  if (!entries["functions"].is_none()) out->functions = table("functions");
   out->weights = as_vector(entries["weights"], "UnbinnedEvents", "weights").copy();
   return out;
 }
@@ -63,7 +60,8 @@ UnbinnedChannel read_channel(const py::dict& given) {
     component.yield = entry["yield"].cast<double>();
     for (const auto& modifier : entry["modifiers"].cast<std::vector<py::dict>>())
       component.modifiers.push_back(read_modifier(modifier));
-    component.shapes = entry["shapes"].cast<std::vector<std::string>>();
+    for (const auto& parameter : entry["shapes"].cast<std::vector<std::string>>())
+      component.shapes.push_back(variation(parameter));
     using Powers = std::vector<std::pair<std::string, double>>;
     for (const auto& [value, powers] :
          entry["coefficient"].cast<std::vector<std::pair<double, Powers>>>())

@@ -329,7 +329,7 @@ class UnbinnedChannel:
 
     def _rows(self, which: str, events: UnbinnedEvents) -> dict[str, Any]:
         """The events as rows in the order of the components and their shapes."""
-        ratios, low, high = [], [], []
+        ratios, functions = [], []
         for component in self.components:
             name = component["name"]
             if name not in events.ratios:
@@ -340,11 +340,9 @@ class UnbinnedChannel:
                 if shape not in events.variations.get(name, {}):
                     raise ArgumentError(f"UnbinnedChannel: {which} has no variations of '{name}' "
                                         f"with '{shape}', but must have those of each shape")
-                ends = events.variations[name][shape]
-                low.append(ends[0])
-                high.append(ends[1])
-        return {"ratios": np.stack(ratios), "low": np.stack(low) if low else None,
-                "high": np.stack(high) if high else None, "weights": events.weights}
+                functions += events.variations[name][shape]
+        return {"ratios": np.stack(ratios), "functions": np.stack(functions) if functions else None,
+                "weights": events.weights}
 
     def _plain(self) -> dict[str, Any]:
         return {"name": self.name, "components": self.components, "normalise": self.normalise,
