@@ -445,9 +445,11 @@ class StudyReader {
     auto table = settings_.table(calibration_key);
     study_.learning.calibrator =
         made(table, [](const Settings& from) { return make_calibrator(from); });
-    study_.learning.replicas = table.count(
-        {"replicas", "of a mixture, for the uncertainty from finite simulation; 0: not estimated"},
-        study_.learning.replicas, 0, 10000);
+    study_.learning.replicas = table.count({"replicas",
+                                            "of a mixture, for the uncertainty from finite "
+                                            "simulation; 0: not estimated; 10 by default "
+                                            "in a measurement"},
+                                           study_.learning.replicas, 0, 10000);
     study_.learning.normalise = table.flag(normalise_key, study_.learning.normalise);
     if (!study_.simulator) skip(table, {"across", "events"});
   }
@@ -491,6 +493,10 @@ class StudyReader {
     out.learning.members = shapes.count({"members", "networks of each shape, whose mean is taken"},
                                         out.learning.members, 1, 100);
     out.learning.ratios = study_.learning;
+    // Each replica is a model of its own, with its normalisations.
+    constexpr std::size_t few_replicas = 10;
+    if (!settings_.table("calibration").has("replicas"))
+      out.learning.ratios.replicas = few_replicas;
     out.learning.shape = network;
     out.learning.shape.folds = std::min<std::size_t>(study_.learning.folds, network.folds);
     out.nominal = truth_;

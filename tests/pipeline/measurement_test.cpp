@@ -73,6 +73,9 @@ TEST(Measurement, IsReadFromAStudy) {
   EXPECT_EQ(study.measurement->learning.simulated, 20000u);
   EXPECT_EQ(study.measurement->learning.shape.degree, 2u);
   EXPECT_EQ(study.measurement->options.toys, 0u);
+  EXPECT_EQ(
+      parse(edited(small_measurement, "replicas = 10\n", "")).measurement->learning.ratios.replicas,
+      10u);
   const auto components = measurement_components(study);
   ASSERT_EQ(components.size(), 2u);
   EXPECT_FALSE(components[0].across);
