@@ -30,7 +30,8 @@ void add_measured_headline(Page& page, const MeasurementSummary& s) {
   card.estimate = s.fit.point[interest];
   card.error_low = std::max(card.estimate - interval.low, 0.0);
   card.error_high = std::max(interval.high - card.estimate, 0.0);
-  card.intervals = {{interval.level, {interval.low, interval.high}}};
+  const double level = std::round(1000.0 * interval.level) / 1000.0;  // "68.3 %"
+  card.intervals = {{level, {interval.low, interval.high}}};
   std::vector<std::string> parts;
   for (const auto& part : s.error_parts)
     parts.push_back(fmt::format("{} {}", part.group, number(part.error, 2)));
@@ -95,8 +96,10 @@ Table nuisance_table(const MeasurementSummary& s) {
   table.numeric = {false, true, true, true, true};
   for (const auto& row : nuisance_rows(s)) {
     const bool known = row.impact != nullptr && row.impact->ok;
+    const double pull = row.pull->pull;
     table.rows.push_back({symbol(s.model.parameters()[row.parameter].name),
-                          signed_number(row.pull->pull), number(row.pull->constraint, 2),
+                          fmt::format("{}{:.2f}", pull <= -0.005 ? "−" : "+", std::abs(pull)),
+                          fmt::format("{:.2f}", row.pull->constraint),
                           known ? signed_number(row.impact->up) : "—",
                           known ? signed_number(row.impact->down) : "—"});
   }
