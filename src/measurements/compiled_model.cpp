@@ -18,9 +18,6 @@ namespace {
 
 constexpr const char* function = "StatisticalModel";
 constexpr double infinite = std::numeric_limits<double>::infinity();
-// Events times points at which a normalisation may be summed to tabulate it: some seconds.
-constexpr double most_sums = 4e9;
-constexpr std::size_t most_points = 60000;
 using Kind = Modifier::Kind;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& value,
@@ -627,7 +624,8 @@ class Compiler {
     if (channel.normalise) out.normalisation = total / count;
     if (out.moving.empty()) return;
     for (auto& weight : weights) weight /= total;
-    out.direct.emplace(out.shape, events.functions, out.first_row, std::move(weights));
+    out.direct = std::make_shared<const DirectNormaliser>(out.shape, events.functions,
+                                                          out.first_row, std::move(weights));
     tabulate(out);
   }
 
@@ -639,12 +637,7 @@ class Compiler {
       const auto& parameter = out_.parameters[p];
       axes.push_back({parameter.low, parameter.high, out_.start[p], out.shape.breaks(m)});
     }
-    NormaliserTable::Config config;
-    config.points =
-        std::min(most_points,
-                 static_cast<std::size_t>(most_sums / static_cast<double>(out.direct->events())));
-    out.table = NormaliserTable::make(
-        axes, [&](const Matrix& points) { return out.direct->each(out.shape, points); }, config);
+    out.table = std::make_shared<const TableOnDemand>(std::move(axes), out.direct);
   }
 
   static std::size_t position(std::vector<std::size_t>& list, std::size_t value) {

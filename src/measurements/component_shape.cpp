@@ -4,15 +4,8 @@
 #include <cmath>
 
 #include "core/vector_math.hpp"
-#include "neyman/core/parallel.hpp"
 
 namespace neyman::detail {
-
-namespace {
-
-constexpr std::size_t points_at_once = 64;
-
-}  // namespace
 
 ComponentShape::ComponentShape(std::vector<ShapePtr> shapes,
                                std::vector<std::vector<std::size_t>> places, std::size_t moving)
@@ -60,16 +53,16 @@ std::vector<double> ComponentShape::breaks(std::size_t moving) const {
   return out;
 }
 
-DirectNormaliser::DirectNormaliser(const ComponentShape& shape, const Matrix& functions,
+DirectNormaliser::DirectNormaliser(ComponentShape shape, const Matrix& functions,
                                    std::size_t first_row, std::vector<double> weights)
-    : weights_(std::move(weights)) {
-  for (std::size_t k = 0; k < shape.functions(); ++k)
+    : shape_(std::move(shape)), weights_(std::move(weights)) {
+  for (std::size_t k = 0; k < shape_.functions(); ++k)
     rows_.push_back(functions.row(first_row + k).data());
 }
 
-void DirectNormaliser::evaluate(const ComponentShape::Values& at, std::size_t moving,
-                                EvaluationOrder order, LogNormaliser& out) const {
-  const std::size_t functions = rows_.size();
+void DirectNormaliser::evaluate(const ComponentShape::Values& at, EvaluationOrder order,
+                                LogNormaliser& out) const {
+  const std::size_t functions = rows_.size(), moving = shape_.moving();
   const bool gradient = order >= EvaluationOrder::gradient,
              hessian = order >= EvaluationOrder::hessian;
   const unbinned::Shape shape{rows_.data(), functions, at.values.data(), moving, at.first.data()};
@@ -97,26 +90,30 @@ void DirectNormaliser::evaluate(const ComponentShape::Values& at, std::size_t mo
                                    out.first[p] * out.first[q];
 }
 
-std::vector<double> DirectNormaliser::each(const ComponentShape& shape,
-                                           const Matrix& points) const {
+std::vector<double> DirectNormaliser::each(const Matrix& points) const {
   const std::size_t functions = rows_.size();
-  std::vector<double> out(points.rows());
-  parallel_blocks(points.rows(), points_at_once, [&](Block block) {
-    std::vector<double> coefficients(block.size() * functions);
-    ComponentShape::Values at;
-    for (std::size_t n = 0; n < block.size(); ++n) {
-      shape.evaluate(points.row(block.begin + n), EvaluationOrder::value, at);
-      std::copy(at.values.begin(), at.values.end(),
-                coefficients.begin() + static_cast<std::ptrdiff_t>(n * functions));
-    }
-    std::vector<double> room(unbinned::room_for(1, functions, 0, 0));
-    unbinned::kernels().normalise_each({rows_.data(), functions, nullptr, 0, nullptr},
-                                       coefficients.data(), block.size(), weights_.data(),
-                                       weights_.size(), vector_math::kernels().exponentiate,
-                                       room.data(), out.data() + block.begin);
-  });
+  std::vector<double> coefficients(points.rows() * functions), out(points.rows());
+  ComponentShape::Values at;
+  for (std::size_t n = 0; n < points.rows(); ++n) {
+    shape_.evaluate(points.row(n), EvaluationOrder::value, at);
+    std::copy(at.values.begin(), at.values.end(),
+              coefficients.begin() + static_cast<std::ptrdiff_t>(n * functions));
+  }
+  std::vector<double> room(unbinned::room_for(1, functions, 0, 0));
+  unbinned::kernels().normalise_each({rows_.data(), functions, nullptr, 0, nullptr},
+                                     coefficients.data(), points.rows(), weights_.data(),
+                                     weights_.size(), vector_math::kernels().exponentiate,
+                                     room.data(), out.data());
   for (double& value : out) value = std::log(value);
   return out;
+}
+
+const NormaliserTable* TableOnDemand::get() const {
+  std::call_once(once_, [&] {
+    table_ = NormaliserTable::make(
+        axes_, [direct = direct_](const Matrix& points) { return direct->each(points); }, {});
+  });
+  return table_.get();
 }
 
 }  // namespace neyman::detail

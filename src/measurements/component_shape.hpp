@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -46,19 +47,34 @@ class ComponentShape {
 class DirectNormaliser {
  public:
   /// The events must outlive it.
-  DirectNormaliser(const ComponentShape& shape, const Matrix& functions, std::size_t first_row,
+  DirectNormaliser(ComponentShape shape, const Matrix& functions, std::size_t first_row,
                    std::vector<double> weights);
 
-  std::size_t events() const { return weights_.size(); }
   /// log Z with its derivatives, for b(φ) that are given.
-  void evaluate(const ComponentShape::Values& at, std::size_t moving, EvaluationOrder order,
-                LogNormaliser& out) const;
-  /// log Z(φ) at many φ, one a row: in parallel.
-  std::vector<double> each(const ComponentShape& shape, const Matrix& points) const;
+  void evaluate(const ComponentShape::Values& at, EvaluationOrder order, LogNormaliser& out) const;
+  /// log Z(φ) at many φ, one a row.
+  std::vector<double> each(const Matrix& points) const;
 
  private:
+  ComponentShape shape_;
   std::vector<const double*> rows_;
   std::vector<double> weights_;
+};
+
+/// A table of log Z that is made when it is first asked for: it pays for the fits of many datasets.
+class TableOnDemand {
+ public:
+  TableOnDemand(std::vector<NormaliserTable::Axis> axes,
+                std::shared_ptr<const DirectNormaliser> direct)
+      : axes_(std::move(axes)), direct_(std::move(direct)) {}
+  /// Null where none is good.
+  const NormaliserTable* get() const;
+
+ private:
+  std::vector<NormaliserTable::Axis> axes_;
+  std::shared_ptr<const DirectNormaliser> direct_;
+  mutable std::once_flag once_;
+  mutable std::shared_ptr<const NormaliserTable> table_;
 };
 
 }  // namespace neyman::detail

@@ -21,7 +21,7 @@ constexpr double rounding = 1e-10;
 
 }  // namespace
 
-Evaluator::Evaluator(const CompiledModel& model)
+Evaluator::Evaluator(const CompiledModel& model, bool tables)
     : model_(model), size_(model.parameters.size()), gradient_(size_), hessian_(size_ * size_) {
   std::size_t bins = 0, cells = 0, factors = 0, shifts = 0, slots = 0, entries = 0;
   for (const auto& channel : model.channels) {
@@ -46,7 +46,7 @@ Evaluator::Evaluator(const CompiledModel& model)
   shifts_.assign(shifts, ShiftInterpolation(0.0));
   jacobian_.resize(slots);
   bin_jacobian_.resize(entries);
-  for (const auto& channel : model.unbinned) unbinned_.emplace_back(channel, size_);
+  for (const auto& channel : model.unbinned) unbinned_.emplace_back(channel, size_, tables);
 }
 
 double Evaluator::operator()(std::span<const double> point, const MeasurementData& data,

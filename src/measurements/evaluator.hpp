@@ -15,7 +15,8 @@ class Evaluator {
  public:
   using Order = EvaluationOrder;
 
-  explicit Evaluator(const CompiledModel& model);
+  /// `tables`: see UnbinnedTerms.
+  explicit Evaluator(const CompiledModel& model, bool tables = false);
 
   /// −ℓ(θ), infinite where θ is forbidden; gradient and hessian are then not set.
   double operator()(std::span<const double> point, const MeasurementData& data, Order order);

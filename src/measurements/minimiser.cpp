@@ -23,11 +23,11 @@ double noise(double value) { return 1e-13 * (1.0 + std::abs(value)); }
 
 }  // namespace
 
-Minimiser::Minimiser(const CompiledModel& model, double tolerance)
+Minimiser::Minimiser(const CompiledModel& model, double tolerance, bool tables)
     : model_(model),
       tolerance_(tolerance),
       size_(model.parameters.size()),
-      evaluate_(model),
+      evaluate_(model, tables),
       low_(size_),
       high_(size_),
       x_(model.start),

@@ -25,7 +25,8 @@ class Minimiser {
     bool flat = false;  // the Hessian was not positive where it ended
   };
 
-  explicit Minimiser(const CompiledModel& model, double tolerance = 1e-9);
+  /// `tables`: see UnbinnedTerms.
+  explicit Minimiser(const CompiledModel& model, double tolerance = 1e-9, bool tables = false);
 
   /// The range of a parameter; equal ends hold it there.
   void set_range(std::size_t parameter, double low, double high);

@@ -1,285 +1,325 @@
 #include "measurements/normaliser_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "measurements/chebyshev.hpp"
-#include "neyman/core/random.hpp"
 
 namespace neyman::detail {
 
 namespace {
 
-constexpr std::size_t most_together = 3;
-constexpr std::size_t least_degree = 4, most_degree = 28, degree_step = 4;
-constexpr std::size_t checks = 128;
+constexpr std::size_t most_together = 4;
+// By how many parameters have cells together.
+constexpr std::size_t table_degrees[most_together] = {16, 12, 10, 6};
+constexpr std::size_t most_cells[most_together] = {128, 64, 48, 24};  // along one axis
 
-/// The subsets of `count` of n, in lexical order.
-std::vector<std::vector<std::size_t>> subsets(std::size_t n, std::size_t count) {
-  std::vector<std::vector<std::size_t>> out;
-  std::vector<std::size_t> chosen(count);
-  for (std::size_t i = 0; i < count; ++i) chosen[i] = i;
-  for (;;) {
-    out.push_back(chosen);
-    std::size_t i = count;
-    while (i > 0 && chosen[i - 1] == n - count + i - 1) --i;
-    if (i == 0) return out;
-    ++chosen[i - 1];
-    for (; i < count; ++i) chosen[i] = chosen[i - 1] + 1;
-  }
+/// Of so many parameters: pairs where they are too many.
+std::size_t together_of(std::size_t parameters) {
+  return parameters <= most_together ? parameters : 2;
 }
 
-double binomial(std::size_t n, std::size_t k) {
-  double out = 1.0;
-  for (std::size_t i = 1; i <= k; ++i)
-    out *= static_cast<double>(n - k + i) / static_cast<double>(i);
-  return out;
-}
+/// Value, first and second derivatives of a polynomial by the parameters from some on.
+struct TensorJet {
+  double value = 0.0;
+  double first[most_together] = {};
+  double second[most_together][most_together] = {};
+};
 
-std::size_t product(const std::vector<std::size_t>& factors) {
-  std::size_t out = 1;
-  for (const std::size_t factor : factors) out *= factor;
-  return out;
-}
-
-/// Random points of the box, a third of them nearer to the anchors, where fits are.
-Matrix check_points(const std::vector<NormaliserTable::Axis>& axes) {
-  Matrix out(checks, axes.size());
-  for (std::size_t row = 0; row < checks; ++row) {
-    RandomStream random(0, "checks of a normalisation", row);
-    const double size = row % 3 == 0 ? 0.4 : 1.0;
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-      const double low = axes[a].anchor + size * (axes[a].low - axes[a].anchor),
-                   high = axes[a].anchor + size * (axes[a].high - axes[a].anchor);
-      out(row, a) = low + (high - low) * random.uniform();
+/// Σ over the dimensions from d on; moves `coefficient` on.
+template <std::size_t d, std::size_t dimensions>
+TensorJet contract(std::size_t size, const ChebyshevValues* at, const double*& coefficient) {
+  TensorJet out;
+  const auto& here = at[d];
+  for (std::size_t i = 0; i < size; ++i) {
+    if constexpr (d + 1 == dimensions) {
+      out.value += *coefficient * here.values[i];
+      out.first[d] += *coefficient * here.first[i];
+      out.second[d][d] += *coefficient * here.second[i];
+      ++coefficient;
+    } else {
+      const auto inner = contract<d + 1, dimensions>(size, at, coefficient);
+      out.value += here.values[i] * inner.value;
+      out.first[d] += here.first[i] * inner.value;
+      out.second[d][d] += here.second[i] * inner.value;
+      for (std::size_t p = d + 1; p < dimensions; ++p) {
+        out.first[p] += here.values[i] * inner.first[p];
+        out.second[d][p] += here.first[i] * inner.first[p];
+        for (std::size_t q = p; q < dimensions; ++q)
+          out.second[p][q] += here.values[i] * inner.second[p][q];
+      }
     }
   }
   return out;
+}
+
+TensorJet contract(std::size_t dimensions, std::size_t size, const ChebyshevValues* at,
+                   const double* coefficient) {
+  switch (dimensions) {
+    case 1:
+      return contract<0, 1>(size, at, coefficient);
+    case 2:
+      return contract<0, 2>(size, at, coefficient);
+    case 3:
+      return contract<0, 3>(size, at, coefficient);
+    default:
+      return contract<0, 4>(size, at, coefficient);
+  }
 }
 
 }  // namespace
 
-/// The coefficients of a part from the values at its nodes.
-void NormaliserTable::fill(Part& part, const Function& of) const {
-  const std::size_t n = part.members.size();
-  std::vector<std::size_t> sizes;
-  for (const std::size_t degree : part.degrees) sizes.push_back(degree + 1);
-  const std::size_t tensor = product(sizes), cells = product(part.cells);
-  Matrix points(cells * tensor, axes_.size());
-  for (std::size_t row = 0; row < points.rows(); ++row) {
-    for (std::size_t a = 0; a < axes_.size(); ++a) points(row, a) = axes_[a].anchor;
-    for (std::size_t m = n, cell = row / tensor, node = row % tensor; m-- > 0;) {
-      const auto& edges = edges_[part.members[m]];
-      const double low = edges[cell % part.cells[m]], high = edges[cell % part.cells[m] + 1];
-      const auto angle =
-          M_PI * static_cast<double>(node % sizes[m]) / static_cast<double>(part.degrees[m]);
-      points(row, part.members[m]) =
-          std::clamp(0.5 * (low + high) + 0.5 * (high - low) * std::cos(angle), low, high);
-      cell /= part.cells[m];
-      node /= sizes[m];
-    }
-  }
-  part.coefficients = of(points);
-  // One dimension of the tensors after the other.
-  for (std::size_t m = 0, inner = tensor; m < n; ++m) {
-    const std::size_t size = sizes[m];
-    inner /= size;
-    const auto transform = chebyshev_coefficients(part.degrees[m]);
-    std::vector<double> line(size);
-    for (std::size_t begin = 0; begin < part.coefficients.size(); begin += inner * size)
-      for (std::size_t i = 0; i < inner; ++i) {
-        for (std::size_t j = 0; j < size; ++j) {
-          line[j] = 0.0;
-          for (std::size_t k = 0; k < size; ++k)
-            line[j] += transform[j * size + k] * part.coefficients[begin + k * inner + i];
-        }
-        for (std::size_t j = 0; j < size; ++j) part.coefficients[begin + j * inner + i] = line[j];
-      }
-  }
-}
+/// The cell of a part that has a point: its edges and its number.
+struct NormaliserTable::Place {
+  std::array<double, most_together> low, high, u;
+  std::size_t number = 0;
+};
 
-void NormaliserTable::add(const Part& part, std::span<const double> point,
-                          LogNormaliser& out) const {
-  // As three dimensions; those that are missing come first and have one polynomial, 1.
-  std::array<ChebyshevValues, most_together> at;
-  std::array<std::size_t, most_together> sizes;
-  const std::size_t n = part.members.size(), missing = most_together - n;
-  std::size_t cell = 0, tensor = 1;
-  for (std::size_t d = 0; d < most_together; ++d) {
-    sizes[d] = 1;
-    if (d < missing) {
-      at[d].set(0.0, 0.0, 0);
-      continue;
-    }
-    const std::size_t m = d - missing, axis = part.members[m];
-    const auto& edges = edges_[axis];
-    const auto above = std::upper_bound(edges.begin() + 1, edges.end() - 1, point[axis]);
-    const double low = *(above - 1), high = *above, scale = 2.0 / (high - low);
-    at[d].set((point[axis] - low) * scale - 1.0, scale, part.degrees[m]);
-    cell = cell * part.cells[m] + static_cast<std::size_t>(above - 1 - edges.begin());
-    sizes[d] = part.degrees[m] + 1;
-    tensor *= sizes[d];
-  }
-  const double* coefficient = part.coefficients.data() + cell * tensor;
-  // whole[r][s][t]: derivatives of these orders by the three, together two at most.
-  double whole[3][3][3] = {};
-  for (std::size_t i = 0; i < sizes[0]; ++i) {
-    double plane[3][3] = {};
-    for (std::size_t j = 0; j < sizes[1]; ++j) {
-      double line[3] = {};
-      for (std::size_t k = 0; k < sizes[2]; ++k, ++coefficient) {
-        line[0] += *coefficient * at[2].values[k];
-        line[1] += *coefficient * at[2].first[k];
-        line[2] += *coefficient * at[2].second[k];
-      }
-      for (std::size_t t = 0; t < 3; ++t) {
-        plane[0][t] += at[1].values[j] * line[t];
-        plane[1][t] += at[1].first[j] * line[t];
-        plane[2][t] += at[1].second[j] * line[t];
-      }
-    }
-    for (std::size_t s = 0; s < 3; ++s)
-      for (std::size_t t = 0; s + t < 3; ++t) {
-        whole[0][s][t] += at[0].values[i] * plane[s][t];
-        whole[1][s][t] += at[0].first[i] * plane[s][t];
-        whole[2][s][t] += at[0].second[i] * plane[s][t];
-      }
-  }
-  out.value += part.factor * whole[0][0][0];
-  const std::size_t all = axes_.size();
-  for (std::size_t a = missing; a < most_together; ++a) {
-    std::array<std::size_t, most_together> order{};
-    order[a] = 1;
-    const std::size_t p = part.members[a - missing];
-    out.first[p] += part.factor * whole[order[0]][order[1]][order[2]];
-    for (std::size_t b = missing; b < most_together; ++b) {
-      ++order[b];
-      out.second[p * all + part.members[b - missing]] +=
-          part.factor * whole[order[0]][order[1]][order[2]];
-      --order[b];
-    }
-  }
-}
-
-bool NormaliserTable::contains(std::span<const double> point) const {
-  for (std::size_t a = 0; a < axes_.size(); ++a)
-    if (!(point[a] >= axes_[a].low && point[a] <= axes_[a].high)) return false;
-  return true;
-}
-
-void NormaliserTable::evaluate(std::span<const double> point, LogNormaliser& out) const {
-  out.value = constant_;
-  out.first.assign(axes_.size(), 0.0);
-  out.second.assign(axes_.size() * axes_.size(), 0.0);
-  for (const auto& part : parts_) add(part, point, out);
-}
-
-/// The degree that a parameter needs alone, with the others at their anchors: checked between the
-/// nodes.
-std::size_t NormaliserTable::degree_of(std::size_t axis, const Function& of, double aim) const {
-  constexpr std::array inner{0.03, 0.2, 0.41, 0.66, 0.9};
-  const auto& edges = edges_[axis];
-  const std::size_t cells = edges.size() - 1;
-  Matrix between(cells * inner.size(), axes_.size());
-  for (std::size_t row = 0; row < between.rows(); ++row) {
-    for (std::size_t a = 0; a < axes_.size(); ++a) between(row, a) = axes_[a].anchor;
-    const double low = edges[row / inner.size()], high = edges[row / inner.size() + 1];
-    between(row, axis) = low + (high - low) * inner[row % inner.size()];
-  }
-  const auto exact = of(between);
-  for (std::size_t degree = least_degree;; degree += 2) {
-    Part alone{1.0, {axis}, {degree}, {cells}, {}};
-    fill(alone, of);
-    if (degree + 2 > most_degree || largest_difference({alone}, 0.0, between, exact) <= aim)
-      return degree;
-  }
-}
-
-double NormaliserTable::largest_difference(const std::vector<Part>& parts, double constant,
-                                           const Matrix& points,
-                                           const std::vector<double>& exact) const {
-  LogNormaliser found;
-  double worst = 0.0;
-  for (std::size_t row = 0; row < points.rows(); ++row) {
-    found.value = constant;
-    found.first.assign(axes_.size(), 0.0);
-    found.second.assign(axes_.size() * axes_.size(), 0.0);
-    for (const auto& part : parts) add(part, points.row(row), found);
-    const double difference = std::abs(found.value - exact[row]);
-    worst = difference <= worst ? worst : difference;  // not a number where that is one
-  }
-  return worst;
-}
-
-/// The parts, not yet filled, in which up to `together` of the parameters act together; returns how
-/// many nodes they have.
-std::size_t NormaliserTable::lay_out(std::size_t together, const std::vector<std::size_t>& degrees,
-                                     double at_anchor) {
-  const std::size_t n = axes_.size();
-  std::size_t nodes = 0;
-  double rest = 1.0;
-  parts_.clear();
-  for (std::size_t size = 1; size <= together; ++size) {
-    // How often what `size` of them do is in the sum: of all n, once, and nothing else.
-    double factor = size == n ? 1.0 : 0.0;
-    if (n > together)
-      factor = ((together - size) % 2 == 0 ? 1.0 : -1.0) * binomial(n - size - 1, together - size);
-    if (factor == 0.0) continue;
-    for (auto& members : subsets(n, size)) {
-      Part part{factor, std::move(members), {}, {}, {}};
-      std::size_t own = 1;
-      for (const std::size_t m : part.members) {
-        part.degrees.push_back(degrees[m]);
-        part.cells.push_back(edges_[m].size() - 1);
-        own *= part.cells.back() * (degrees[m] + 1);
-      }
-      nodes += own;
-      rest -= factor;
-      parts_.push_back(std::move(part));
-    }
-  }
-  constant_ = rest * at_anchor;
-  return nodes;
-}
-
-std::optional<NormaliserTable> NormaliserTable::make(const std::vector<Axis>& axes,
-                                                     const Function& of, const Config& config) {
-  NormaliserTable out;
-  const std::size_t n = axes.size();
-  out.axes_ = axes;
-  for (const auto& axis : axes) {
-    auto& edges = out.edges_.emplace_back(1, axis.low);
+NormaliserTable::NormaliserTable(const std::vector<Axis>& axes, Function of, const Config& config)
+    : axes_(axes), of_(std::move(of)), config_(config) {
+  for (const auto& axis : axes_) {
+    auto& edges = edges_.emplace_back(1, axis.low);
     for (const double at : axis.breaks)
       if (at > axis.low && at < axis.high) edges.push_back(at);
     edges.push_back(axis.high);
   }
-  std::size_t asked = 0;
-  const Function counted = [&](const Matrix& points) {
-    asked += points.rows();
-    return of(points);
-  };
-  std::vector<std::size_t> alone;
-  for (std::size_t a = 0; a < n; ++a) alone.push_back(out.degree_of(a, counted, 0.1 * config.aim));
-  const auto points = check_points(axes);
-  const auto exact = counted(points);
+}
+
+NormaliserTable::~NormaliserTable() {
+  for (auto& part : parts_)
+    for (std::size_t c = 0; c < part.count; ++c) delete part.cells[c].load();
+}
+
+/// The largest difference along an axis, with the others at their anchors, between polynomials of
+/// this degree in each of its cells and the function.
+double NormaliserTable::along(std::size_t axis, std::size_t degree) const {
+  constexpr std::array between{0.02, 0.23, 0.41, 0.7, 0.95};
+  // Some of the cells stand for all: the one of the anchor, and others evenly.
+  constexpr std::size_t most_compared = 6;
+  const auto& edges = edges_[axis];
+  const double anchor = axes_[axis].anchor;
+  std::vector<std::size_t> compared;
+  const std::size_t all = edges.size() - 1, step = (all + most_compared - 1) / most_compared;
+  for (std::size_t cell = 0; cell < all; ++cell)
+    if (cell % step == 0 || (anchor >= edges[cell] && anchor <= edges[cell + 1]))
+      compared.push_back(cell);
+  const std::size_t cells = compared.size(), nodes = degree + 1, rows = nodes + between.size();
+  const auto places = chebyshev_nodes(degree);
+  Matrix points(cells * rows, axes_.size());
+  for (std::size_t row = 0; row < points.rows(); ++row) {
+    for (std::size_t a = 0; a < axes_.size(); ++a) points(row, a) = axes_[a].anchor;
+    const double low = edges[compared[row / rows]], high = edges[compared[row / rows] + 1];
+    const std::size_t k = row % rows;
+    const double u = k < nodes ? places[k] : 2.0 * between[k - nodes] - 1.0;
+    points(row, axis) = std::clamp(0.5 * (low + high) + 0.5 * (high - low) * u, low, high);
+  }
+  const auto values = of_(points);
+  const auto transform = chebyshev_coefficients(degree);
+  ChebyshevValues chebyshev;
+  double worst = 0.0;
+  for (std::size_t cell = 0; cell < cells; ++cell)
+    for (std::size_t b = 0; b < between.size(); ++b) {
+      chebyshev.set(2.0 * between[b] - 1.0, 1.0, degree);
+      double sum = 0.0;
+      for (std::size_t j = 0; j < nodes; ++j)
+        for (std::size_t k = 0; k < nodes; ++k)
+          sum += chebyshev.values[j] * transform[j * nodes + k] * values[cell * rows + k];
+      worst = std::max(worst, std::abs(sum - values[cell * rows + nodes + b]));
+    }
+  return worst;
+}
+
+/// Halves the cells of an axis until the polynomials are good along it.
+void NormaliserTable::refine(std::size_t axis) {
+  const std::size_t together = together_of(axes_.size());
+  while (2 * (edges_[axis].size() - 1) <= most_cells[together - 1] &&
+         along(axis, table_degrees[together - 1]) > config_.aim) {
+    std::vector<double> finer;
+    for (std::size_t e = 0; e + 1 < edges_[axis].size(); ++e) {
+      finer.push_back(edges_[axis][e]);
+      finer.push_back(0.5 * (edges_[axis][e] + edges_[axis][e + 1]));
+    }
+    finer.push_back(edges_[axis].back());
+    edges_[axis] = std::move(finer);
+  }
+}
+
+void NormaliserTable::add_part(double factor, std::vector<std::size_t> members) {
+  Part part;
+  part.factor = factor;
+  part.members = std::move(members);
+  part.degree = table_degrees[together_of(axes_.size()) - 1];
+  part.count = 1;
+  for (const std::size_t m : part.members) part.count *= edges_[m].size() - 1;
+  part.cells = std::make_unique<std::atomic<const Cell*>[]>(part.count);
+  parts_.push_back(std::move(part));
+}
+
+NormaliserTable::Place NormaliserTable::place_of(const Part& part,
+                                                 std::span<const double> point) const {
+  Place out;
+  for (std::size_t m = 0; m < part.members.size(); ++m) {
+    const auto& edges = edges_[part.members[m]];
+    const double x = point[part.members[m]];
+    const auto above = std::upper_bound(edges.begin() + 1, edges.end() - 1, x);
+    out.low[m] = *(above - 1);
+    out.high[m] = *above;
+    out.u[m] = 2.0 * (x - out.low[m]) / (out.high[m] - out.low[m]) - 1.0;
+    out.number =
+        out.number * (edges.size() - 1) + static_cast<std::size_t>(above - 1 - edges.begin());
+  }
+  return out;
+}
+
+/// The polynomial of a cell, compared with the function at some places between the nodes.
+std::unique_ptr<NormaliserTable::Cell> NormaliserTable::fill(const Part& part,
+                                                             const Place& place) const {
+  constexpr std::size_t checks = 8;
+  const std::size_t n = part.members.size(), size = part.degree + 1;
+  std::size_t tensor = 1;
+  for (std::size_t m = 0; m < n; ++m) tensor *= size;
+  const auto nodes = chebyshev_nodes(part.degree);
+  Matrix points(tensor + checks, axes_.size());
+  for (std::size_t row = 0; row < points.rows(); ++row) {
+    for (std::size_t a = 0; a < axes_.size(); ++a) points(row, a) = axes_[a].anchor;
+    for (std::size_t m = n, node = row; m-- > 0; node /= size) {
+      double u = nodes[node % size];
+      if (row >= tensor) {  // check points are spread by irrational steps
+        const double way =
+            static_cast<double>(row - tensor + 1) * std::sqrt(2.0 + 3.0 * static_cast<double>(m));
+        u = 2.0 * (way - std::floor(way)) - 1.0;
+      }
+      points(row, part.members[m]) = std::clamp(
+          0.5 * (place.low[m] + place.high[m]) + 0.5 * (place.high[m] - place.low[m]) * u,
+          place.low[m], place.high[m]);
+    }
+  }
+  auto cell = std::make_unique<Cell>();
+  auto values = of_(points);
+  const std::vector<double> exact(values.begin() + static_cast<std::ptrdiff_t>(tensor),
+                                  values.end());
+  values.resize(tensor);
+  // One dimension of the tensor after the other.
+  const auto transform = chebyshev_coefficients(part.degree);
+  std::vector<double> line(size);
+  for (std::size_t inner = tensor / size; inner >= 1; inner /= size) {
+    for (std::size_t begin = 0; begin < tensor; begin += inner * size)
+      for (std::size_t i = 0; i < inner; ++i) {
+        for (std::size_t j = 0; j < size; ++j) {
+          line[j] = 0.0;
+          for (std::size_t k = 0; k < size; ++k)
+            line[j] += transform[j * size + k] * values[begin + k * inner + i];
+        }
+        for (std::size_t j = 0; j < size; ++j) values[begin + j * inner + i] = line[j];
+      }
+  }
+  cell->coefficients = std::move(values);
+  LogNormaliser found;
+  for (std::size_t c = 0; c < checks; ++c) {
+    found.value = 0.0;
+    found.first.assign(axes_.size(), 0.0);
+    found.second.assign(axes_.size() * axes_.size(), 0.0);
+    add(part, place_of(part, points.row(tensor + c)), *cell, found);
+    if (!(std::abs(found.value - part.factor * exact[c]) <= config_.allowed)) cell->good = false;
+  }
+  return cell;
+}
+
+const NormaliserTable::Cell& NormaliserTable::cell_at(const Part& part, const Place& place) const {
+  auto& slot = part.cells[place.number];
+  if (const Cell* known = slot.load(std::memory_order_acquire)) return *known;
+  // Two threads may fill it at once; the first one's is kept, and they are the same.
+  auto made = fill(part, place);
+  const Cell* none = nullptr;
+  if (slot.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel))
+    return *made.release();
+  return *none;
+}
+
+void NormaliserTable::add(const Part& part, const Place& place, const Cell& cell,
+                          LogNormaliser& out) const {
+  std::array<ChebyshevValues, most_together> at;
+  const std::size_t n = part.members.size(), all = axes_.size();
+  for (std::size_t m = 0; m < n; ++m)
+    at[m].set(place.u[m], 2.0 / (place.high[m] - place.low[m]), part.degree);
+  const auto jet = contract(n, part.degree + 1, at.data(), cell.coefficients.data());
+  out.value += part.factor * jet.value;
+  for (std::size_t a = 0; a < n; ++a) {
+    const std::size_t p = part.members[a];
+    out.first[p] += part.factor * jet.first[a];
+    for (std::size_t b = a; b < n; ++b) {
+      const std::size_t q = part.members[b];
+      out.second[p * all + q] += part.factor * jet.second[a][b];
+      if (a != b) out.second[q * all + p] += part.factor * jet.second[a][b];
+    }
+  }
+}
+
+bool NormaliserTable::evaluate(std::span<const double> point, LogNormaliser& out) const {
+  for (std::size_t a = 0; a < axes_.size(); ++a)
+    if (!(point[a] >= axes_[a].low && point[a] <= axes_[a].high)) return false;
+  out.value = constant_;
+  out.first.assign(axes_.size(), 0.0);
+  out.second.assign(axes_.size() * axes_.size(), 0.0);
+  for (const auto& part : parts_) {
+    const auto place = place_of(part, point);
+    const auto& cell = cell_at(part, place);
+    if (!cell.good) return false;
+    add(part, place, cell, out);
+  }
+  return true;
+}
+
+/// At the anchor, and at corners around it where all parameters are moved: there the sum of what
+/// two of many do would fail.
+bool NormaliserTable::good_near_anchor(double at_anchor) const {
+  const std::size_t n = axes_.size();
+  LogNormaliser found;
+  std::vector<double> anchor;
+  for (const auto& axis : axes_) anchor.push_back(axis.anchor);
+  if (!evaluate(anchor, found) || !(std::abs(found.value - at_anchor) <= config_.allowed))
+    return false;
+  if (n <= most_together) return true;
+  Matrix corners(8, n);
+  for (std::size_t row = 0; row < corners.rows(); ++row)
+    for (std::size_t a = 0; a < n; ++a) {
+      const bool up = ((row >> (a % 3)) & 1) == 0;
+      const double size = row % 2 == 0 ? 0.4 : 0.9;
+      corners(row, a) =
+          axes_[a].anchor + size * ((up ? axes_[a].high : axes_[a].low) - axes_[a].anchor);
+    }
+  const auto exact = of_(corners);
+  for (std::size_t row = 0; row < corners.rows(); ++row)
+    if (!evaluate(corners.row(row), found) ||
+        !(std::abs(found.value - exact[row]) <= config_.allowed))
+      return false;
+  return true;
+}
+
+std::shared_ptr<const NormaliserTable> NormaliserTable::make(const std::vector<Axis>& axes,
+                                                             Function of, const Config& config) {
+  const std::size_t n = axes.size();
+  std::shared_ptr<NormaliserTable> out(new NormaliserTable(axes, std::move(of), config));
+  for (std::size_t a = 0; a < n; ++a) out->refine(a);
   Matrix anchor(1, n);
   for (std::size_t a = 0; a < n; ++a) anchor(0, a) = axes[a].anchor;
-  const double at_anchor = counted(anchor)[0];
-
-  std::optional<NormaliserTable> best;
-  const std::size_t most = std::min(n, most_together), least = n > most ? 2 : n;
-  for (std::size_t together = least; together <= most; ++together)
-    for (std::size_t raised = 0; raised <= 2 * degree_step; raised += degree_step) {
-      auto degrees = alone;
-      for (auto& degree : degrees) degree = std::min(degree + raised, most_degree);
-      if (asked + out.lay_out(together, degrees, at_anchor) > config.points) break;
-      for (auto& part : out.parts_) out.fill(part, counted);
-      out.error_ = out.largest_difference(out.parts_, out.constant_, points, exact);
-      if (out.error_ <= config.allowed && (!best || out.error_ < best->error_)) best = out;
-      if (out.error_ <= config.aim) return best;
+  const double at_anchor = out->of_(anchor)[0];
+  if (n <= most_together) {
+    std::vector<std::size_t> all(n);
+    for (std::size_t a = 0; a < n; ++a) all[a] = a;
+    out->add_part(1.0, std::move(all));
+  } else {
+    // Σ_pairs f_pq − (n − 2) Σ f_p + ((n − 1)(n − 2) / 2) f: right for every sum of functions of
+    // two.
+    const auto size = static_cast<double>(n);
+    for (std::size_t a = 0; a < n; ++a) {
+      out->add_part(2.0 - size, {a});
+      for (std::size_t b = 0; b < a; ++b) out->add_part(1.0, {b, a});
     }
-  return best;
+    out->constant_ = 0.5 * (size - 1.0) * (size - 2.0) * at_anchor;
+  }
+  if (!out->good_near_anchor(at_anchor)) return nullptr;
+  return out;
 }
 
 }  // namespace neyman::detail

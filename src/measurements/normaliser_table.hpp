@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -17,13 +19,17 @@ struct LogNormaliser {
   std::vector<double> second;  // moving × moving
 };
 
-/// A smooth function of some parameters, as log Z(φ) is, as polynomials: products of Chebyshev
-/// polynomials over a box, which is cut where higher derivatives jump. Continuous.
+/// A smooth function of some parameters, as log Z(φ) is, as polynomials over the cells of a grid
+/// (products of Chebyshev polynomials, continuous at their faces). Cells are as small as one
+/// parameter needs where the others are at an anchor, and end where higher derivatives jump. A cell
+/// is filled when it is first asked for, and compared with the function between its nodes: one that
+/// is not good enough gives no answers. Fits see few cells.
 ///
-/// Up to three parameters have one polynomial together. Of more, the function is the sum of what
-/// two, or three, of them do together while the others stay at an anchor (the anchored
-/// decomposition of Kuo, Sloan, Wasilkowski and Woźniakowski 2010), which is good where more of
-/// them hardly act together.
+/// Up to four parameters have cells together. Of more, the function is the sum of what two of them
+/// do together while the others stay at the anchor (the anchored decomposition of Kuo, Sloan,
+/// Wasilkowski and Woźniakowski 2010), which is good where three of them hardly act together.
+///
+/// The same values whoever asks first; may be used from several threads.
 class NormaliserTable {
  public:
   /// One parameter.
@@ -31,48 +37,56 @@ class NormaliserTable {
     double low, high, anchor;
     std::vector<double> breaks;  // ascending; those outside of (low, high) do not matter
   };
-  /// The function at many points, one a row.
+  /// The function at many points, one a row; asked from several threads.
   using Function = std::function<std::vector<double>(const Matrix& points)>;
 
   struct Config {
-    double aim = 1e-9;           ///< largest difference at the points where it is checked
-    double allowed = 1e-6;       ///< a table with a larger one is refused
-    std::size_t points = 60000;  ///< at which the function may be asked for
+    double aim = 1e-8;      ///< difference to the function along each axis
+    double allowed = 1e-6;  ///< cells with a larger one are not used
   };
 
-  /// Nothing where no table is as good as allowed.
-  static std::optional<NormaliserTable> make(const std::vector<Axis>& axes, const Function& of,
-                                             const Config& config);
+  /// Null where the table is not as good as allowed near the anchor.
+  static std::shared_ptr<const NormaliserTable> make(const std::vector<Axis>& axes, Function of,
+                                                     const Config& config);
 
-  bool contains(std::span<const double> point) const;
-  /// Value and derivatives at a point of the box.
-  void evaluate(std::span<const double> point, LogNormaliser& out) const;
-  /// The largest difference that was seen.
-  double error() const { return error_; }
+  NormaliserTable(const NormaliserTable&) = delete;
+  NormaliserTable& operator=(const NormaliserTable&) = delete;
+  ~NormaliserTable();
+
+  /// Value and derivatives; false outside of the box, and in cells that are not good enough.
+  bool evaluate(std::span<const double> point, LogNormaliser& out) const;
 
  private:
-  /// The polynomial of up to three of the parameters, with those that it does not have as
-  /// constants.
+  struct Cell {
+    std::vector<double> coefficients;  // a tensor, row-major
+    bool good = true;
+  };
+  /// What some of the parameters do together.
   struct Part {
     double factor = 1.0;               // in the sum of all parts
     std::vector<std::size_t> members;  // of the axes
-    std::vector<std::size_t> degrees;
-    std::vector<std::size_t> cells;    // by member
-    std::vector<double> coefficients;  // cells × tensor, both row-major
+    std::size_t degree = 0;
+    std::unique_ptr<std::atomic<const Cell*>[]> cells;  // row-major
+    std::size_t count = 0;
   };
-  void fill(Part& part, const Function& of) const;
-  void add(const Part& part, std::span<const double> point, LogNormaliser& out) const;
-  std::size_t degree_of(std::size_t axis, const Function& of, double aim) const;
-  double largest_difference(const std::vector<Part>& parts, double constant, const Matrix& points,
-                            const std::vector<double>& exact) const;
-  std::size_t lay_out(std::size_t together, const std::vector<std::size_t>& degrees,
-                      double at_anchor);
+  struct Place;
+
+  NormaliserTable(const std::vector<Axis>& axes, Function of, const Config& config);
+  void add_part(double factor, std::vector<std::size_t> members);
+  void refine(std::size_t axis);
+  double along(std::size_t axis, std::size_t degree) const;
+  bool good_near_anchor(double at_anchor) const;
+  Place place_of(const Part& part, std::span<const double> point) const;
+  const Cell& cell_at(const Part& part, const Place& place) const;
+  std::unique_ptr<Cell> fill(const Part& part, const Place& place) const;
+  void add(const Part& part, const Place& place, const Cell& cell, LogNormaliser& out) const;
 
   std::vector<Axis> axes_;
+  Function of_;
+  Config config_;
   std::vector<std::vector<double>> edges_;
   double constant_ = 0.0;
   std::vector<Part> parts_;
-  double error_ = 0.0;
 };
 
 }  // namespace neyman::detail

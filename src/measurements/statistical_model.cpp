@@ -245,7 +245,9 @@ void ToySource::draw(RandomStream& random, MeasurementData& out) const {
     out.auxiliary[k] = model_.constraints[k].sampled(values_[k], random).observed();
   for (std::size_t u = 0; u < tables_.size(); ++u) {
     std::vector<std::size_t> drawn(random.poisson(events_[u]));
-    for (auto& index : drawn) index = tables_[u].draw(random);
+    std::vector<double> uniform(drawn.size());
+    random.fill_uniform(uniform);
+    for (std::size_t i = 0; i < drawn.size(); ++i) drawn[i] = tables_[u].at(uniform[i]);
     const auto& channel = model_.unbinned[u];
     auto events = std::make_shared<UnbinnedEvents>();
     events->ratios = Matrix(channel.components.size(), drawn.size());

@@ -49,12 +49,13 @@ TestStatistic test_statistic_named(std::string_view name) {
 
 namespace detail {
 
-TestedValue::TestedValue(const StatisticalModel& model, TestStatistic statistic, double tolerance)
+TestedValue::TestedValue(const StatisticalModel& model, TestStatistic statistic, double tolerance,
+                         bool tables)
     : statistic_(statistic),
       interest_(model.interest()),
       low_(model.parameters()[interest_].low),
       high_(model.parameters()[interest_].high),
-      minimise_(model.compiled(), tolerance),
+      minimise_(model.compiled(), tolerance, tables),
       free_point_(model.size()) {
   if (bounded_at_zero(statistic)) low_ = std::max(low_, 0.0);
 }

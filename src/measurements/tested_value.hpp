@@ -16,7 +16,9 @@ class TestedValue {
     bool ok = false;
   };
 
-  TestedValue(const StatisticalModel& model, TestStatistic statistic, double tolerance = 1e-9);
+  /// `tables`: see UnbinnedTerms.
+  TestedValue(const StatisticalModel& model, TestStatistic statistic, double tolerance = 1e-9,
+              bool tables = false);
 
   /// Both fits. `free_start` and `held_start` are where they begin.
   Value operator()(const MeasurementData& data, double tested, std::span<const double> free_start,

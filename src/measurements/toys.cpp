@@ -112,7 +112,7 @@ std::vector<ToySample> make_toys(const StatisticalModel& model, TestStatistic st
     const auto& job = jobs[task / blocks];
     const std::size_t begin = (task % blocks) * toy_block;
     const std::size_t end = std::min(begin + toy_block, options.toys);
-    detail::TestedValue test(model, statistic, toy_tolerance);
+    detail::TestedValue test(model, statistic, toy_tolerance, true);
     MeasurementData data;
     ToyBlock out;
     for (std::size_t i = begin; i < end; ++i) {

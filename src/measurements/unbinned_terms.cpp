@@ -47,7 +47,7 @@ void UnbinnedTerms::Relative::multiply(std::span<const double> other_first,
   for (std::size_t p = 0; p < n; ++p) first[p] += other_first[p];
 }
 
-UnbinnedTerms::UnbinnedTerms(const CompiledUnbinned& channel, std::size_t parameters)
+UnbinnedTerms::UnbinnedTerms(const CompiledUnbinned& channel, std::size_t parameters, bool tables)
     : channel_(channel),
       parameters_(parameters),
       components_(channel.components.size()),
@@ -60,6 +60,7 @@ UnbinnedTerms::UnbinnedTerms(const CompiledUnbinned& channel, std::size_t parame
     components_[c].yield.reset(n);
     components_[c].scale.reset(n);
     components_[c].moved.resize(k);
+    if (tables && component.table != nullptr) components_[c].table = component.table->get();
     slopes += k;
     own += k * k;
     local = std::max(local, n);
@@ -152,10 +153,8 @@ void UnbinnedTerms::normalise(const CompiledComponent& component, Component& out
   for (std::size_t s = 0; s < k; ++s) out.point[s] = point[component.local[component.moving[s]]];
   component.shape.evaluate(out.point, order, out.shape);
   auto& log = out.normaliser;
-  if (component.table && component.table->contains(out.point))
-    component.table->evaluate(out.point, log);
-  else
-    component.direct->evaluate(out.shape, k, order, log);
+  if (out.table == nullptr || !out.table->evaluate(out.point, log))
+    component.direct->evaluate(out.shape, order, log);
   out.scale.value *= std::exp(-log.value);
   if (order == Order::value) return;
   // 1 / Z relative to itself: with L = log Z, −L_s, and L_s L_t − L_st.

@@ -34,14 +34,14 @@ struct CompiledComponent {
   std::optional<YieldFunction> function;
   std::vector<std::size_t> arguments;  // of the function: places in `local`
   ComponentShape shape;
-  std::size_t first_row = 0;                    // of the events' functions
-  std::vector<std::size_t> local;               // the parameters that it depends on, each once
-  std::vector<std::size_t> slots;               // of these in the channel's `shared`
-  std::vector<std::size_t> moving;              // those of its shape: places in `local`
-  std::vector<std::size_t> columns;             // the same: places in the channel's `moving`
-  double normalisation = 1.0;                   // what the ratios are divided by
-  std::optional<DirectNormaliser> direct = {};  // where it has a shape
-  std::optional<NormaliserTable> table = {};    // where one is good enough
+  std::size_t first_row = 0;         // of the events' functions
+  std::vector<std::size_t> local;    // the parameters that it depends on, each once
+  std::vector<std::size_t> slots;    // of these in the channel's `shared`
+  std::vector<std::size_t> moving;   // those of its shape: places in `local`
+  std::vector<std::size_t> columns;  // the same: places in the channel's `moving`
+  double normalisation = 1.0;        // what the ratios are divided by
+  std::shared_ptr<const DirectNormaliser> direct = {};  // where it has a shape
+  std::shared_ptr<const TableOnDemand> table = {};
 };
 
 struct CompiledUnbinned {
@@ -57,7 +57,9 @@ struct CompiledUnbinned {
 /// the memory does not grow with their number.
 class UnbinnedTerms {
  public:
-  UnbinnedTerms(const CompiledUnbinned& channel, std::size_t parameters);
+  /// With `tables`, Z comes from tables where there are good ones, for many evaluations; else from
+  /// sums over the simulated events.
+  UnbinnedTerms(const CompiledUnbinned& channel, std::size_t parameters, bool tables);
 
   /// Adds to gradient and hessian (lower triangle, row-major) as the order asks. Infinity where the
   /// density of an event is not positive.
@@ -80,6 +82,7 @@ class UnbinnedTerms {
   };
   struct Component {
     Relative yield, scale;  // ν_c, and ν_c / Z_c
+    const NormaliserTable* table = nullptr;
     std::vector<double> point;
     ComponentShape::Values shape;
     LogNormaliser normaliser;

@@ -63,9 +63,8 @@ struct UnbinnedEvents {
 ///
 /// The density moves with the parameters φ of its shapes, of which there may be several:
 /// p_c(x; φ) = p_c(x) exp(Σ_k b_k(φ) f_k(x)) / Z_c(φ). It is positive for every φ, and Z_c, the
-/// mean of the exponential over the simulated events of the component, keeps it normalised. Z_c is
-/// tabulated when the model is made, to 1e-6 or better, where that is possible, for an evaluation
-/// not to need the simulated events.
+/// mean of the exponential over the simulated events of the component, keeps it normalised. For the
+/// fits of toys Z_c is tabulated, to 1e-6 or better, so that they do not need the simulated events.
 struct UnbinnedComponent {
   std::string name;
   double yield = 0.0;                    ///< expected events at nominal parameters
