@@ -106,8 +106,7 @@ void PolynomialBasis::values(std::span<const double> point, std::span<double> ou
                     size() * parameters, "one for each polynomial and parameter");
   if (!second.empty())
     check_same_size("PolynomialBasis::values", "second", second.size(),
-                    size() * parameters * parameters,
-                    "one for each polynomial and two parameters");
+                    size() * parameters * parameters, "one for each polynomial and two parameters");
   std::array<double, 3 * 6 * (highest_degree + 1)> few;
   std::vector<double> many;
   std::span<double> tables(few);

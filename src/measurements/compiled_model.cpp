@@ -382,8 +382,7 @@ class Compiler {
       check_list("auxiliary", settings.auxiliary, set.constrained() || !settings.kappa.empty(),
                  "left out: the parameter has no constraint");
       check_list("sigma", settings.sigma,
-                 set.family == Family::lumi || set.family == Family::bins_gaussian ||
-                     general,
+                 set.family == Family::lumi || set.family == Family::bins_gaussian || general,
                  "left out: the parameter has no Gaussian constraint of its own width");
       check_list("tau", settings.tau, set.family == Family::bins_poisson || general,
                  "left out: the parameter has no Poisson constraint");
@@ -574,7 +573,7 @@ class Compiler {
     for (const std::size_t parameter : parameters) position(out_.interfering, parameter);
   }
 
-    CompiledComponent add_component(const UnbinnedComponent& component) {
+  CompiledComponent add_component(const UnbinnedComponent& component) {
     CompiledComponent made;
     made.name = component.name;
     made.yield = component.yield;
