@@ -142,6 +142,11 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain) {
   const Lazy<Observed> data([&study] { return observe_measurement(study); });
   const Lazy<StatisticalModel> model(
       [&study, channel, data] { return measurement_model(study, *channel, data->events.x); });
+  const Lazy<MeasurementSummary> summary([&measurement, model] {
+    auto options = measurement.options;
+    options.toys = 0;
+    return summarise(*model, model->observed(), options);
+  });
   chain.step(step_of(study, "fit"), [&](Results& results) {
     note_data(*data, results);
     results.outside = channel->count_outside(data->events.x);
@@ -157,11 +162,8 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain) {
       });
     results.fit = report_fit(likelihood, likelihood.reordered(best), plan);
     note_fit(results.fit, study.parameters, "", results);
-    auto options = measurement.options;
-    options.toys = 0;
-    const auto summary = summarise(*model, model->observed(), options);
-    note_summary(summary, results);
-    for (const auto& problem : summary.problems) results.warnings.push_back(problem);
+    note_summary(*summary, results);
+    for (const auto& problem : summary->problems) results.warnings.push_back(problem);
     if (!exact) return;
     const ConstrainedLikelihood known(
         std::make_shared<ExtendedLikelihood>(study.parameters, *measurement.mixture, data->events.x,
@@ -180,8 +182,9 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain) {
     });
   chain.skip("diagnose", "not for measurements");
 
-  return Lazy<Model>([&study, &chain] {
+  return Lazy<Model>([&study, &chain, summary] {
     Model out = start_model(study, chain.results());
+    out.measurement = std::make_shared<const MeasurementSummary>(*summary);
     out.complete = false;
     return out;
   });

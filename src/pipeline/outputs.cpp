@@ -7,6 +7,7 @@
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/gnuplot.hpp"
+#include "neyman/reports/measurement_figures.hpp"
 #include "neyman/reports/results_json.hpp"
 #include "neyman/reports/study_figures.hpp"
 #include "neyman/reports/study_report.hpp"
@@ -21,7 +22,9 @@ namespace fs = std::filesystem;
 
 /// Draws what can be drawn. The results are worth more than their pictures: what goes wrong
 /// here is a warning.
-std::vector<reports::DrawnFigure> draw_figures(Results& results, const fs::path& folder) {
+std::vector<reports::DrawnFigure> draw_figures(Results& results,
+                                               const MeasurementSummary* measurement,
+                                               const fs::path& folder) {
   std::vector<reports::DrawnFigure> drawn;
   const double start = seconds_now();
   std::string last;
@@ -32,7 +35,10 @@ std::vector<reports::DrawnFigure> draw_figures(Results& results, const fs::path&
           fmt::format("the figure '{}' could not be drawn: {}", name, reason));
     last = reason;
   };
-  const auto figures = reports::study_figures(results);
+  auto figures = reports::study_figures(results);
+  if (measurement != nullptr)
+    for (auto& figure : reports::measurement_figures(*measurement))
+      figures.push_back(std::move(figure));
   Progress progress("figures", figures.size(), "figures");
   for (const auto& figure : figures) {
     check_stop();
@@ -71,12 +77,13 @@ std::vector<std::string> write_outputs(Results& results, const Model* model,
   // The model first: it is the one that cannot be made again from the others.
   if (model != nullptr && model->complete) save_model(*model, place("model.h5"));
   std::vector<reports::DrawnFigure> drawn;
-  if (figures) drawn = draw_figures(results, out / "figures");
+  const auto* measurement = model == nullptr ? nullptr : model->measurement.get();
+  if (figures) drawn = draw_figures(results, measurement, out / "figures");
   const auto json = reports::results_json(results);
   for (const auto& path : json.not_finite)
     results.warnings.push_back(reports::not_finite_warning(path));
   write_file_atomically(place("results.json"), json.text);
-  write_file_atomically(place("report.html"), reports::study_report(results, drawn));
+  write_file_atomically(place("report.html"), reports::study_report(results, drawn, measurement));
   write_file_atomically(place("run.log"), log_text(results));
   for (const auto& figure : drawn)
     for (const auto& file : {figure.svg, figure.pdf, figure.script, figure.data})

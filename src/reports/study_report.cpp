@@ -1,3 +1,4 @@
+#include "neyman/reports/measurement_report.hpp"
 #include "neyman/reports/study_report.hpp"
 
 #include <fmt/format.h>
@@ -58,6 +59,11 @@ class Figures {
       if (figure.name.starts_with(start) && used_.insert(figure.name).second)
         together.push_back(figure);
     if (!together.empty()) page_.figures(together);
+  }
+  /// Those whose name begins so are placed elsewhere.
+  void leave_out(const std::string& start) {
+    for (const auto& figure : drawn_)
+      if (figure.name.starts_with(start)) used_.insert(figure.name);
   }
   bool any_left() const { return used_.size() < drawn_.size(); }
   void place_rest() {
@@ -565,7 +571,8 @@ void add_cost(const Results& r, Page& page) {
 
 }  // namespace
 
-std::string study_report(const Results& results, const std::vector<DrawnFigure>& drawn) {
+std::string study_report(const Results& results, const std::vector<DrawnFigure>& drawn,
+                         const MeasurementSummary* measurement) {
   std::string lead = answer(results);
   if (results.test) lead += " " + test_words(results);
   for (const auto& test : results.composite_tests) lead += " " + composite_words(results, test);
@@ -573,6 +580,10 @@ std::string study_report(const Results& results, const std::vector<DrawnFigure>&
   Figures figures(page, drawn);
   add_lead(results, page, figures);
   add_result(results, page, figures);
+  if (measurement != nullptr) {
+    add_measurement(page, *measurement, drawn);
+    figures.leave_out("measurement-");
+  }
   add_surfaces(results, page, figures);
   add_test(results, page, figures);
   add_ensemble(results, page, figures);

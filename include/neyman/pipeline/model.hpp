@@ -12,6 +12,8 @@
 namespace neyman {
 
 /// A trained and calibrated ratio with what is needed to use it on new data.
+struct MeasurementSummary;
+
 struct Model {
   std::string name;
   std::uint64_t seed = 0;
@@ -23,6 +25,8 @@ struct Model {
   std::shared_ptr<const DecomposedRatio> ratio;             ///< of a mixture's components, or null
   std::shared_ptr<const ParameterizedRatio> parameterized;  ///< where `ratio` is null
   std::vector<Constraint> constraints;
+  /// What a measurement found, for its report, or null; not saved.
+  std::shared_ptr<const MeasurementSummary> measurement;
   /// Whether it can be used without the simulator, and so be saved.
   bool complete = true;
 };
