@@ -17,40 +17,39 @@ namespace neyman::python {
 namespace {
 
 namespace py = pybind11;
-using namespace reports;
 
 py::array_t<double> array(const std::vector<double>& values) {
   return py::array_t<double>(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
-py::object range(const std::optional<Range>& given) {
+py::object range(const std::optional<reports::Range>& given) {
   if (!given) return py::none();
   return py::make_tuple(given->low, given->high);
 }
 
-py::object ticks(const std::optional<std::vector<Tick>>& given) {
+py::object ticks(const std::optional<std::vector<reports::Tick>>& given) {
   if (!given) return py::none();
   py::list out;
   for (const auto& tick : *given) out.append(py::make_tuple(tick.value, tick.label));
   return out;
 }
 
-py::str name(Role role) { return py::str(std::string(role_name(role))); }
+py::str name(reports::Role role) { return py::str(std::string(reports::role_name(role))); }
 
-const char* name(Dash dash) {
+const char* name(reports::Dash dash) {
   static constexpr std::array names = {"solid", "dashed", "dotted"};
   return names.at(static_cast<std::size_t>(dash));
 }
 
-const char* name(Axis axis) { return axis == Axis::x ? "x" : "y"; }
+const char* name(reports::Axis axis) { return axis == reports::Axis::x ? "x" : "y"; }
 
-const char* name(Align align) {
+const char* name(reports::Align align) {
   static constexpr std::array names = {"left", "center", "right"};
   return names.at(static_cast<std::size_t>(align));
 }
 
 /// What every series has, in the form that Python knows it by.
-py::dict base(const char* type, const std::string& label, Role role) {
+py::dict base(const char* type, const std::string& label, reports::Role role) {
   py::dict out;
   out["type"] = type;
   out["label"] = label;
@@ -59,7 +58,7 @@ py::dict base(const char* type, const std::string& label, Role role) {
 }
 
 struct ToDict {
-  py::dict operator()(const Line& s) const {
+  py::dict operator()(const reports::Line& s) const {
     auto out = base("line", s.label, s.role);
     out["x"] = array(s.x);
     out["y"] = array(s.y);
@@ -67,14 +66,14 @@ struct ToDict {
     out["width"] = s.width;
     return out;
   }
-  py::dict operator()(const Band& s) const {
+  py::dict operator()(const reports::Band& s) const {
     auto out = base("band", s.label, s.role);
     out["x"] = array(s.x);
     out["low"] = array(s.low);
     out["high"] = array(s.high);
     return out;
   }
-  py::dict operator()(const Histogram& s) const {
+  py::dict operator()(const reports::Histogram& s) const {
     auto out = base("histogram", s.label, s.role);
     out["edges"] = array(s.edges);
     out["values"] = array(s.values);
@@ -82,7 +81,7 @@ struct ToDict {
     out["filled"] = s.filled;
     return out;
   }
-  py::dict operator()(const Steps& s) const {
+  py::dict operator()(const reports::Steps& s) const {
     auto out = base("steps", s.label, s.role);
     out["edges"] = array(s.edges);
     out["values"] = array(s.values);
@@ -90,7 +89,7 @@ struct ToDict {
     out["width"] = s.width;
     return out;
   }
-  py::dict operator()(const Points& s) const {
+  py::dict operator()(const reports::Points& s) const {
     auto out = base("points", s.label, s.role);
     out["x"] = array(s.x);
     out["y"] = array(s.y);
@@ -99,7 +98,7 @@ struct ToDict {
     out["size"] = s.size;
     return out;
   }
-  py::dict operator()(const Bars& s) const {
+  py::dict operator()(const reports::Bars& s) const {
     auto out = base("bars", s.label, s.role);
     out["axis"] = name(s.axis);
     out["at"] = array(s.at);
@@ -108,21 +107,21 @@ struct ToDict {
     out["thickness"] = s.thickness;
     return out;
   }
-  py::dict operator()(const ReferenceLine& s) const {
+  py::dict operator()(const reports::ReferenceLine& s) const {
     auto out = base("reference", s.label, s.role);
     out["axis"] = name(s.axis);
     out["value"] = s.value;
     out["dash"] = name(s.dash);
     return out;
   }
-  py::dict operator()(const Span& s) const {
+  py::dict operator()(const reports::Span& s) const {
     auto out = base("span", s.label, s.role);
     out["axis"] = name(s.axis);
     out["low"] = s.low;
     out["high"] = s.high;
     return out;
   }
-  py::dict operator()(const Heatmap& s) const {
+  py::dict operator()(const reports::Heatmap& s) const {
     py::dict out;
     out["type"] = "heatmap";
     out["label"] = s.label;
@@ -131,7 +130,7 @@ struct ToDict {
     out["values"] = array(s.values).reshape(
         {static_cast<py::ssize_t>(s.y.size()), static_cast<py::ssize_t>(s.x.size())});
     out["range"] = range(s.range);
-    out["diverging"] = s.colours == Colours::diverging;
+    out["diverging"] = s.colours == reports::Colours::diverging;
     return out;
   }
   py::dict operator()(const reports::Contour& s) const {
@@ -147,7 +146,7 @@ struct ToDict {
     out["width"] = s.width;
     return out;
   }
-  py::dict operator()(const Annotation& s) const {
+  py::dict operator()(const reports::Annotation& s) const {
     auto out = base("annotation", s.text, s.role);
     out["x"] = s.x;
     out["y"] = s.y;
@@ -157,7 +156,7 @@ struct ToDict {
   }
 };
 
-py::dict panel_of(const Panel& panel) {
+py::dict panel_of(const reports::Panel& panel) {
   py::dict out;
   out["title"] = panel.title;
   out["x_label"] = panel.x_label;
@@ -169,7 +168,7 @@ py::dict panel_of(const Panel& panel) {
   out["x_ticks"] = ticks(panel.x_ticks);
   out["y_ticks"] = ticks(panel.y_ticks);
   out["x_upright"] = panel.x_upright;
-  out["legend"] = panel.legend != Legend::none;
+  out["legend"] = panel.legend != reports::Legend::none;
   out["axes"] = panel.axes;
   py::list series;
   for (const auto& entry : panel.series) series.append(std::visit(ToDict{}, entry));
@@ -179,7 +178,7 @@ py::dict panel_of(const Panel& panel) {
 
 }  // namespace
 
-py::dict figure_dict(const Figure& figure) {
+py::dict figure_dict(const reports::Figure& figure) {
   py::dict out;
   out["name"] = figure.name;
   out["title"] = figure.title;
@@ -197,7 +196,7 @@ py::dict figure_dict(const Figure& figure) {
 
 py::list figures_of(const Results& results) {
   py::list out;
-  for (const auto& figure : study_figures(results)) out.append(figure_dict(figure));
+  for (const auto& figure : reports::study_figures(results)) out.append(figure_dict(figure));
   return out;
 }
 

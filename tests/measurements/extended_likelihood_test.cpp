@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "known_models.hpp"
 #include "neyman/inference/fit.hpp"
 #include "neyman/simulators/exponential.hpp"
 #include "neyman/simulators/join.hpp"
@@ -26,9 +27,7 @@ struct Known {
   Matrix x = sample(*mixture, std::vector<double>{1.0, 2.0, 0.0}, 140, 7, "test");
 };
 
-double normal_density(double x, double mean, double sigma) {
-  return std::exp(-0.5 * std::pow((x - mean) / sigma, 2)) / (sigma * std::sqrt(2.0 * M_PI));
-}
+using testing::normal_density;
 
 TEST(ExtendedLikelihood, IsTheSumOverEventsLessTheExpectation) {
   const Known known;

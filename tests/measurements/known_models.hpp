@@ -55,6 +55,11 @@ inline Workspace on_off_workspace(double signal, double background, double uncer
   return out;
 }
 
+inline double normal_density(double x, double mean, double sigma) {
+  const double z = (x - mean) / sigma;
+  return std::exp(-0.5 * z * z) / (sigma * std::sqrt(2.0 * M_PI));
+}
+
 /// The gradient and the information of the observed data against differences of ℓ and of gradients.
 inline void expect_derivatives(const StatisticalModel& model, const std::vector<double>& point,
                                const std::string& name = {}) {

@@ -15,10 +15,7 @@
 namespace neyman {
 namespace {
 
-double normal_density(double x, double mean, double sigma) {
-  const double z = (x - mean) / sigma;
-  return std::exp(-0.5 * z * z) / (sigma * std::sqrt(2.0 * M_PI));
-}
+using testing::normal_density;
 
 /// Features (x, y), unit normals around a place of each component: logarithms of ratios are linear,
 /// which the classifier `logistic` learns exactly.
