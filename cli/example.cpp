@@ -102,7 +102,8 @@ int list_examples(bool json) {
     Json studies = Json::array();
     for (const auto& [file, title, takes] : studies_of(folder)) {
       studies.push_back({{"file", file}, {"title", title}, {"takes", takes}});
-      rows.push_back({studies.size() == 1 ? name_of(folder) : "  " + file, title, takes});
+      rows.push_back({studies.size() == 1 ? name_of(folder) : "  " + file, title,
+                      takes.substr(0, takes.find(','))});
     }
     listed.push_back({{"name", name_of(folder)}, {"studies", studies}});
   }
@@ -111,7 +112,9 @@ int list_examples(bool json) {
     return success;
   }
   fmt::print(
-      "{}\nTo get one:  neyman example mixture my-study\nThe times are those of two cores.\n",
+      "{}\n"
+      "To get one:  neyman example mixture my-study\n"
+      "The times are those of two cores; with --quick all take less than two minutes.\n",
       reports::format_table({"example", "what it shows", "takes"}, rows));
   return success;
 }

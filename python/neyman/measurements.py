@@ -160,7 +160,7 @@ def _as_list(value: Any) -> Any:
 def _vector(function: str, name: str, value: Any) -> Floats:
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"{function}: {name} is {shown(value)}, but must be an array of "
                             "numbers") from None
     if array.ndim != 1:
@@ -329,7 +329,8 @@ class UnbinnedChannel:
 
     def _rows(self, which: str, events: UnbinnedEvents) -> dict[str, Any]:
         """The events as rows in the order of the components and their shapes."""
-        ratios, functions = [], []
+        ratios: list[Floats] = []
+        functions: list[Floats] = []
         for component in self.components:
             name = component["name"]
             if name not in events.ratios:

@@ -16,7 +16,7 @@ import neyman
 from neyman import _core
 from neyman.classifiers import EXCEPTIONS, _classes
 
-SMALL = {"mlp": {"hidden": [8], "epochs": 3}, "boosted-trees": {"rounds": 20, "min_leaf": 1},
+SMALL = {"mlp": {"hidden": [8], "epochs": 20}, "boosted-trees": {"rounds": 20, "min_leaf": 1},
          "random-forest": {"trees": 10, "min_leaf": 1}, "logistic": {},
          "ensemble": {"members": 2, "of": {"kind": "logistic"}}}
 KINDS = neyman.classifier_kinds()

@@ -506,7 +506,7 @@ def test_every_kind_of_series_is_drawn():
     ax = _drawing.panel(plt.subplots()[1], {
         "title": "words", "x_label": "x", "y_label": "y", "x_range": (0, 2), "y_range": None,
         "x_log": False, "y_log": False, "x_ticks": [(0.0, "none"), (2.0, "two")], "y_ticks": None,
-        "axes": True, "series": series})
+        "x_upright": False, "legend": True, "axes": True, "series": series})
     assert ax.get_title(loc="left") == "words" and texts(ax) == ["it"]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["none", "two"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["it"]  # once
@@ -517,6 +517,7 @@ def test_every_kind_of_series_is_drawn():
 
 def calls(mixture, plane):
     z = np.random.default_rng(7).normal(size=(2, 50))
+    measured = neyman.measurements.summarise(neyman.measurements.example())
     return {"contours": lambda ax: plot.contours(plane, ax=ax),
             "surface": lambda ax: plot.surface(plane, ax=ax),
             "profile": lambda ax: plot.profile(mixture, ax=ax),
@@ -533,14 +534,16 @@ def calls(mixture, plane):
             "coverage": lambda ax: plot.coverage({"coverage": {"points": [
                 {"at": {"mu": 0.0}, "coverage": {"0.95": 0.9},
                  "coverage_error": {"0.95": 0.01}}]}}, ax=ax),
+            "strength": lambda ax: plot.strength(measured, ax=ax),
+            "limit": lambda ax: plot.limit(measured, ax=ax),
             "test": lambda ax: plot.test(mixture, ax=ax)}
 
 
 def test_axes_that_are_given_are_drawn_into_and_returned(mixture, plane, monkeypatch):
     monkeypatch.setattr(plt, "show", lambda *a, **k: pytest.fail("show was called"))
     found = calls(mixture, plane)
-    assert set(found) | {"diagnostic", "figure", "figure_names", "figures",
-                         "scatter_matrix"} == set(plot.__all__)
+    assert set(found) | {"channel", "diagnostic", "figure", "figure_names", "figures", "impacts",
+                         "measurement", "scatter_matrix"} == set(plot.__all__)
     for name, call in found.items():
         figure, ax = plt.subplots()
         other = plt.figure()  # the current one, which must stay empty

@@ -48,9 +48,9 @@ def test_learned_ratios_come_close_and_are_kept(tmp_path):
         for same in (pickle.loads(pickle.dumps(ratio)), neyman.load_ratio(tmp_path / "ratio.h5")):
             assert type(same) is type(ratio)
             np.testing.assert_array_equal(same.log_ratios(X, *points), found)
+            assert same.parameters == ratio.parameters
         ratio.export_onnx(tmp_path / "ratio.onnx", *points)
         assert b"log_r" in (tmp_path / "ratio.onnx").read_bytes()
-            assert same.parameters == ratio.parameters
 
 
 def test_exported_graphs_have_the_same_values(tmp_path):

@@ -373,9 +373,9 @@ class Trainer {
       course_.progress->reach(epochs / static_cast<double>(config_.epochs));
   }
 
-  /// Weights uniform within ±1/√inputs and biases within twice that: beside weights of six times
-  /// this variance and biases 0 (He et al. 2015), a third less excess cross-entropy after as many
-  /// epochs, with all activations.
+  /// Weights uniform within ±1/√inputs and hidden biases within twice that: beside weights of six
+  /// times this variance and biases 0 (He et al. 2015), a third less excess cross-entropy after as
+  /// many epochs, with all activations.
   void initialise() {
     RandomStream random(course_.seed, "mlp-weights");
     std::vector<float> plain;
@@ -387,7 +387,7 @@ class Trainer {
       const mlp::Layer& layer = shape_.layers[l];
       const double reach = 1.0 / std::sqrt(static_cast<double>(layer.in));
       draw(layer.in * layer.out, reach);
-      draw(layer.out, 2.0 * reach);
+      draw(layer.out, l + 1 < shape_.count ? 2.0 * reach : 0.0);
     }
     network_.pack(plain, parameters_.data());
     kernels_.transpose(shape_, parameters_.data(), transposed_.data());

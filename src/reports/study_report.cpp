@@ -1,4 +1,3 @@
-#include "neyman/reports/measurement_report.hpp"
 #include "neyman/reports/study_report.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 
 #include "neyman/core/version.hpp"
 #include "neyman/reports/html.hpp"
+#include "neyman/reports/measurement_report.hpp"
 #include "neyman/reports/symbol.hpp"
 #include "neyman/reports/terminal.hpp"
 #include "reports/words.hpp"
