@@ -8,6 +8,7 @@
 #include "neyman/measurements/measurement_summary.hpp"
 #include "neyman/measurements/model_fit.hpp"
 #include "neyman/pipeline/measurement_study.hpp"
+#include "neyman/reports/symbol.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman::pipeline {
@@ -87,7 +88,7 @@ void note_summary(const MeasurementSummary& summary, Results& results) {
   results.measurement = summary_json(summary);
   auto& words = results.measurement_words;
   words.clear();
-  const auto& name = summary.model.parameters()[summary.model.interest()].name;
+  const auto name = reports::symbol(summary.model.parameters()[summary.model.interest()].name);
   if (const auto& found = summary.discovery; found && found->ok)
     words.push_back(
         fmt::format("Against {} = 0: {:.2f} standard deviations (p = {:.2g}); {:.2f} "

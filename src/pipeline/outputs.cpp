@@ -38,7 +38,8 @@ std::vector<reports::DrawnFigure> draw_figures(Results& results,
   auto figures = reports::study_figures(results);
   if (measurement != nullptr)
     for (auto& figure : reports::measurement_figures(*measurement))
-      figures.push_back(std::move(figure));
+      // The study has them already.
+      if (figure.name != "measurement-correlations") figures.push_back(std::move(figure));
   Progress progress("figures", figures.size(), "figures");
   for (const auto& figure : figures) {
     check_stop();
