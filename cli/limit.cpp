@@ -124,7 +124,6 @@ std::string report_command(const LimitArguments& arguments) {
   return command + " --report " + shell_word(*arguments.report);
 }
 
-/// Figures that cannot be drawn are warnings of the report: the numbers are worth more.
 void write_report(const LimitArguments& arguments, const MeasurementSummary& summary,
                   const std::string& json) {
   const fs::path folder(*arguments.report);
@@ -136,19 +135,8 @@ void write_report(const LimitArguments& arguments, const MeasurementSummary& sum
         fmt::format("those expected for {} = {:g} (Asimov)",
                     summary.model.parameters()[summary.model.interest()].name, *arguments.asimov);
   origin.command = report_command(arguments);
-  std::vector<reports::DrawnFigure> drawn;
-  const auto figures = reports::measurement_figures(summary);
-  Progress progress("figures", figures.size(), "figures");
-  for (const auto& figure : figures) {
-    check_stop();
-    try {
-      drawn.push_back(reports::draw(figure, folder / "figures"));
-    } catch (const Error& error) {
-      const auto warning = fmt::format("The figures could not be drawn: {}", error.what());
-      if (origin.warnings.empty()) origin.warnings.push_back(warning);
-    }
-    progress.advance();
-  }
+  const auto drawn =
+      reports::draw_all(reports::measurement_figures(summary), folder / "figures", origin.warnings);
   write_file_atomically((folder / "measurement.json").string(), json);
   write_file_atomically((folder / "report.html").string(),
                         reports::measurement_report(summary, origin, drawn));

@@ -1,3 +1,5 @@
+#include "inference.hpp"
+
 #include <pybind11/stl.h>
 
 #include <cmath>
@@ -25,6 +27,26 @@
 #include "work.hpp"
 
 namespace neyman::python {
+
+std::vector<std::optional<double>> read_fixed(const py::dict& given,
+                                              const ParameterSpace& parameters) {
+  std::vector<std::optional<double>> out(parameters.size());
+  for (const auto& [name, fixed] : given)
+    out[parameters.index(py::str(name).cast<std::string>())] = fixed.cast<double>();
+  return out;
+}
+
+py::dict interval_dict(const Interval& interval) {
+  py::dict out;
+  out["level"] = interval.level;
+  out["low"] = interval.low;
+  out["high"] = interval.high;
+  out["low_at_bound"] = interval.low_at_bound;
+  out["high_at_bound"] = interval.high_at_bound;
+  out["ok"] = interval.ok;
+  out["message"] = interval.message;
+  return out;
+}
 
 namespace {
 
@@ -129,15 +151,6 @@ Fit fit_from(const py::tuple& state) {
   return fit;
 }
 
-/// By name: { "alpha": 1.0 }.
-std::vector<std::optional<double>> read_fixed(const py::dict& given,
-                                              const ParameterSpace& parameters) {
-  std::vector<std::optional<double>> out(parameters.size());
-  for (const auto& [name, fixed] : given)
-    out[parameters.index(py::str(name).cast<std::string>())] = fixed.cast<double>();
-  return out;
-}
-
 Fit find_best(const AnyLikelihood& self, py::handle start, const py::dict& fixed,
               const py::dict& given) {
   FitOptions options;
@@ -160,24 +173,12 @@ Fit find_best(const AnyLikelihood& self, py::handle start, const py::dict& fixed
   });
 }
 
-py::dict to_dict(const Interval& interval) {
-  py::dict out;
-  out["level"] = interval.level;
-  out["low"] = interval.low;
-  out["high"] = interval.high;
-  out["low_at_bound"] = interval.low_at_bound;
-  out["high_at_bound"] = interval.high_at_bound;
-  out["ok"] = interval.ok;
-  out["message"] = interval.message;
-  return out;
-}
-
 py::dict interval(const AnyLikelihood& self, const Fit& best, const std::string& parameter,
                   std::optional<double> level, bool include_simulation,
                   std::optional<double> threshold) {
   const auto p = self.parameters().index(parameter);
   const double at = level.value_or(Interval().level);
-  return to_dict(long_work([&] {
+  return interval_dict(long_work([&] {
     return threshold ? likelihood_interval(*self.likelihood, best, p, at, *threshold)
                      : likelihood_interval(*self.likelihood, best, p, at, include_simulation);
   }));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "inference.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/measurements/asymptotics.hpp"
 #include "neyman/measurements/measurement_summary.hpp"
@@ -122,33 +123,13 @@ py::list bins_of(const StatisticalModel& model) {
 
 // -------------------------------------------------------------------------------------- the fit
 
-std::vector<std::optional<double>> held_values(const StatisticalModel& model,
-                                               const py::dict& given) {
-  std::vector<std::optional<double>> out(model.size());
-  for (const auto& [name, value] : given)
-    out[model.parameters().index(py::str(name).cast<std::string>())] = value.cast<double>();
-  return out;
-}
-
 Fit best_fit_of(const StatisticalModel& model, const Data& data, py::handle start,
                 const py::dict& fixed, std::optional<double> tolerance) {
   ModelFitOptions options;
   if (!start.is_none()) options.start = as_point(start, model.parameters(), "fit_model", "start");
-  if (!fixed.empty()) options.fixed = held_values(model, fixed);
+  if (!fixed.empty()) options.fixed = read_fixed(fixed, model.parameters());
   if (tolerance) options.tolerance = *tolerance;
   return long_work([&] { return fit_model(model, *data, options); });
-}
-
-py::dict interval_dict(const Interval& interval) {
-  py::dict out;
-  out["level"] = interval.level;
-  out["low"] = interval.low;
-  out["high"] = interval.high;
-  out["low_at_bound"] = interval.low_at_bound;
-  out["high_at_bound"] = interval.high_at_bound;
-  out["ok"] = interval.ok;
-  out["message"] = interval.message;
-  return out;
 }
 
 py::dict interval_of(const StatisticalModel& model, const Data& data, const Fit& best,
@@ -427,11 +408,11 @@ py::list summary_figures(const MeasurementSummary& summary) {
 std::string summary_report(const MeasurementSummary& summary, const std::string& title,
                            const std::string& folder) {
   return long_work([&] {
+    reports::MeasurementOrigin origin{title};
     std::vector<reports::DrawnFigure> drawn;
     if (!folder.empty())
-      for (const auto& figure : reports::measurement_figures(summary))
-        drawn.push_back(reports::draw(figure, folder));
-    return reports::measurement_report(summary, {title, {}, {}, {}, {}}, drawn);
+      drawn = reports::draw_all(reports::measurement_figures(summary), folder, origin.warnings);
+    return reports::measurement_report(summary, origin, drawn);
   });
 }
 

@@ -514,17 +514,12 @@ class ModelLikelihood:
         minuit = iminuit.Minuit(likelihood.negative, start, grad=likelihood.negative.grad)
 
     >>> import neyman
-    >>> model = neyman.StatisticalModel({
-    ...     "channels": [{"name": "bin", "samples": [
-    ...         {"name": "signal", "data": [5.0],
-    ...          "modifiers": [{"name": "mu", "type": "normfactor", "data": None}]},
-    ...         {"name": "background", "data": [10.0], "modifiers": []}]}],
-    ...     "observations": [{"name": "bin", "data": [20]}],
-    ...     "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
-    ...     "version": "1.0.0"})
-    >>> likelihood = model.likelihood()
-    >>> round(likelihood([1.0]), 6), likelihood.gradient([1.0]), likelihood.information([2.0])
-    (-0.753641, array([1.66666667]), array([[1.25]]))
+    >>> likelihood = neyman.measurements.example().likelihood()
+    >>> round(likelihood([1.0, 0.0]), 6), likelihood.gradient([1.0, 0.0]).round(6)
+    (-1.940917, array([4.092979, 2.925919]))
+    >>> likelihood.information([1.0, 0.0]).round(6)
+    array([[4.95034 , 3.658932],
+           [3.658932, 2.973791]])
     """
 
     def __init__(self, model: StatisticalModel, data: MeasurementData | None = None) -> None:

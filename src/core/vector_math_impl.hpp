@@ -1,17 +1,11 @@
 // The kernels of vector_math.hpp in vectors of the compiler; included once for each instruction
 // set, by a source that defines NEYMAN_KERNELS_ISA and is compiled with the options of that set.
 // Everything here has internal linkage: no function compiled for one set can serve another.
-#include <cstdint>
-
 #include "core/vector_math.hpp"
+#include "core/vectors_impl.hpp"
 
 namespace neyman::vector_math {
 namespace {
-
-constexpr std::size_t lanes = 8;
-
-typedef double Reals __attribute__((vector_size(8 * lanes), aligned(8), may_alias));
-typedef std::int64_t Words __attribute__((vector_size(8 * lanes), aligned(8), may_alias));
 
 /// x becomes e^x = 2^n e^r with |r| ≤ ½ log 2, and e^r by its series to r¹³.
 inline __attribute__((always_inline)) void exponentiate(Reals& x) {

@@ -2,47 +2,20 @@
 // set, by a source that defines NEYMAN_KERNELS_ISA and is compiled with the options of that set.
 // Everything here has internal linkage: no function compiled for one set can serve another.
 #include <cmath>
-#include <cstdint>
 
+#include "core/vectors_impl.hpp"
 #include "inference/mixture_kernels.hpp"
 
 namespace neyman::mixture {
 namespace {
 
-constexpr std::size_t lanes = 8;
-
-typedef double Reals __attribute__((vector_size(8 * lanes), aligned(8), may_alias));
-typedef std::uint64_t Words __attribute__((vector_size(8 * lanes), aligned(8), may_alias));
-
-inline __attribute__((always_inline)) const Reals& at(const double* from) {
-  return *reinterpret_cast<const Reals*>(from);
-}
-inline __attribute__((always_inline)) Reals& at(double* to) {
-  return *reinterpret_cast<Reals*>(to);
-}
-
-inline __attribute__((always_inline)) double sum(const Reals& values) {
-  double out = 0.0;
-  for (std::size_t l = 0; l < lanes; ++l) out += values[l];
-  return out;
-}
-
-/// Σ log v of a chunk of positive normal numbers with one logarithm a lane: mantissas in [1, 2)
-/// are multiplied, 32 at most, and exponents added, so that nothing overflows.
+/// Σ log v of a chunk of positive normal numbers with few logarithms.
 double sum_logs(const double* v) {
-  constexpr std::uint64_t mantissa = 0x000fffffffffffffULL, one = 0x3ff0000000000000ULL;
-  Reals product = Reals{} + 1.0;
-  Words exponents{};
-  for (std::size_t i = 0; i < chunk; i += lanes) {
-    const Words bits = *reinterpret_cast<const Words*>(v + i);
-    const Words fraction = (bits & mantissa) | one;
-    product *= reinterpret_cast<const Reals&>(fraction);
-    exponents += bits >> 52;
-  }
-  // The lanes' products are below 2^32 each: two of them make one logarithm.
+  const auto [mantissas, exponents] = multiply(v, chunk);
+  // The lanes' products are below 2^32 each: four of them make one logarithm.
   double out = 0.0, powers = 0.0;
   for (std::size_t l = 0; l < lanes; l += 4) {
-    out += std::log((product[l] * product[l + 1]) * (product[l + 2] * product[l + 3]));
+    out += std::log((mantissas[l] * mantissas[l + 1]) * (mantissas[l + 2] * mantissas[l + 3]));
     powers += static_cast<double>(exponents[l] + exponents[l + 1]) +
               static_cast<double>(exponents[l + 2] + exponents[l + 3]);
   }

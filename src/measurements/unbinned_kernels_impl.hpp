@@ -5,30 +5,15 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/vectors_impl.hpp"
 #include "measurements/unbinned_kernels.hpp"
 
 namespace neyman::unbinned {
 namespace {
 
-constexpr std::size_t lanes = 8;
 // Densities outside of these are as good as zero or infinite; inside, 16 mantissas and all
 // exponents can be multiplied and added.
 constexpr double least_density = 1e-300, most_density = 1e300;
-
-typedef double Reals __attribute__((vector_size(8 * lanes), aligned(8), may_alias));
-typedef std::int64_t Words __attribute__((vector_size(8 * lanes), aligned(8), may_alias));
-
-inline __attribute__((always_inline)) const Reals& at(const double* from) {
-  return *reinterpret_cast<const Reals*>(from);
-}
-inline __attribute__((always_inline)) Reals& at(double* to) {
-  return *reinterpret_cast<Reals*>(to);
-}
-inline __attribute__((always_inline)) double sum(const Reals& values) {
-  double out = 0.0;
-  for (std::size_t l = 0; l < lanes; ++l) out += values[l];
-  return out;
-}
 
 void copy(const double* from, std::size_t count, double* to) {
   for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
@@ -143,21 +128,12 @@ inline __attribute__((always_inline)) Reals logarithm(const Reals& x) {
   return n * 6.93147180369123816490e-01 + (n * 1.90821492927058770002e-10 + log_m);
 }
 
-/// Σ log of a chunk of densities with few logarithms: mantissas in [1, 2) are multiplied, 16 a
-/// lane, and exponents added.
+/// Σ log of a chunk of densities with one logarithm a lane.
 double sum_logs(const double* density) {
-  constexpr std::int64_t mantissa = 0x000fffffffffffffLL, one = 0x3ff0000000000000LL;
-  Reals product = Reals{} + 1.0;
-  Words exponents{};
-  for (std::size_t i = 0; i < chunk; i += lanes) {
-    const Words bits = *reinterpret_cast<const Words*>(density + i);
-    const Words fraction = (bits & mantissa) | one;
-    product *= reinterpret_cast<const Reals&>(fraction);
-    exponents += bits >> 52;
-  }
+  const Product product = multiply(density, chunk);
   double powers = 0.0;
-  for (std::size_t l = 0; l < lanes; ++l) powers += static_cast<double>(exponents[l]);
-  return sum(logarithm(product)) +
+  for (std::size_t l = 0; l < lanes; ++l) powers += static_cast<double>(product.exponents[l]);
+  return sum(logarithm(product.mantissas)) +
          (powers - 1023.0 * static_cast<double>(chunk)) * 0.693147180559945309417;
 }
 

@@ -20,36 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Draws what can be drawn. The results are worth more than their pictures: what goes wrong
-/// here is a warning.
 std::vector<reports::DrawnFigure> draw_figures(Results& results,
                                                const MeasurementSummary* measurement,
                                                const fs::path& folder) {
-  std::vector<reports::DrawnFigure> drawn;
   const double start = seconds_now();
-  std::string last;
-  const auto warn = [&](const std::string& name, const std::string& reason) {
-    // Without gnuplot all figures fail for one reason, which is told once.
-    if (reason != last)
-      results.warnings.push_back(
-          fmt::format("the figure '{}' could not be drawn: {}", name, reason));
-    last = reason;
-  };
   auto figures = reports::study_figures(results);
   if (measurement != nullptr)
     for (auto& figure : reports::measurement_figures(*measurement))
       // The study has them already.
       if (figure.name != "measurement-correlations") figures.push_back(std::move(figure));
-  Progress progress("figures", figures.size(), "figures");
-  for (const auto& figure : figures) {
-    check_stop();
-    try {
-      drawn.push_back(reports::draw(figure, folder));
-    } catch (const Error& error) {
-      warn(figure.name, error.what());
-    }
-    progress.advance();
-  }
+  auto drawn = reports::draw_all(figures, folder, results.warnings);
   results.timing.emplace_back("figures", seconds_now() - start);
   return drawn;
 }

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "neyman/core/error.hpp"
+#include "neyman/core/progress.hpp"
 #include "neyman/data/atomic_file.hpp"
 #include "reports/gnuplot_script.hpp"
 
@@ -189,6 +190,27 @@ DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig&
                   fmt::format("figure:{}:{}", stem, i + 1),
                   panel.title.empty() ? fmt::format("{}, panel {}", name, i + 1) : panel.title,
                   describe_panel(panel)));
+  }
+  return drawn;
+}
+
+std::vector<DrawnFigure> draw_all(const std::vector<Figure>& figures, const fs::path& folder,
+                                  std::vector<std::string>& warnings) {
+  std::vector<DrawnFigure> drawn;
+  std::string last;  // without gnuplot all fail for one reason
+  Progress progress("figures", figures.size(), "figures");
+  for (const auto& figure : figures) {
+    check_stop();
+    try {
+      drawn.push_back(draw(figure, folder));
+    } catch (const Error& error) {
+      const std::string reason = error.what();
+      if (reason != last)
+        warnings.push_back(
+            fmt::format("the figure '{}' could not be drawn: {}", figure.name, reason));
+      last = reason;
+    }
+    progress.advance();
   }
   return drawn;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "neyman/core/error.hpp"
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/measurements/statistical_model.hpp"
 
@@ -58,6 +59,16 @@ inline Workspace on_off_workspace(double signal, double background, double uncer
 inline double normal_density(double x, double mean, double sigma) {
   const double z = (x - mean) / sigma;
   return std::exp(-0.5 * z * z) / (sigma * std::sqrt(2.0 * M_PI));
+}
+
+/// What a model of this channel says where it is refused.
+inline std::string refusal_of(const Workspace& workspace, const UnbinnedChannel& channel) {
+  try {
+    StatisticalModel model(workspace, {channel});
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
 }
 
 /// The gradient and the information of the observed data against differences of ℓ and of gradients.

@@ -38,6 +38,12 @@ struct DrawConfig {
 DrawnFigure draw(const Figure& figure, const std::filesystem::path& folder,
                  const DrawConfig& config = {});
 
+/// Draws those that can be drawn, with progress. Results are worth more than their pictures: what
+/// goes wrong is added to the warnings, and told once where it is the same for all.
+std::vector<DrawnFigure> draw_all(const std::vector<Figure>& figures,
+                                  const std::filesystem::path& folder,
+                                  std::vector<std::string>& warnings);
+
 /// Makes gnuplot's SVG fit for a page: gnuplot's ids, filters and titles go, colours become
 /// classes that follow prefers-color-scheme, the size becomes a viewBox, the title and the
 /// description are those of the figure. `id` must be unique in a page.
