@@ -10,11 +10,12 @@
 // - learned: what `neyman run` does.
 //
 // Prints the expected error of mu, its bias and the coverage of its intervals, where the mass is
-// known and where it is measured too.
+// known and where it is measured too, and the limits on mu where there is no signal.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "neyman/measurements/extended_likelihood.hpp"
 #include "neyman/measurements/model_fit.hpp"
 #include "neyman/pipeline/measurement_study.hpp"
+#include "neyman/simulators/distribution.hpp"
 
 namespace {
 
@@ -44,6 +46,12 @@ struct Dataset {
   Matrix x;
   std::vector<Constraint> constraints;  // with the auxiliary observations of this dataset
 };
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 struct Summary {
   std::string name;
@@ -75,8 +83,7 @@ struct Summary {
                 standard_deviation(estimate) / std::sqrt(n));
     binomial(inner, 0.6827);
     binomial(outer, 0.95);
-    std::nth_element(discovery.begin(), discovery.begin() + discovery.size() / 2, discovery.end());
-    std::printf(" %6.2f", discovery[discovery.size() / 2]);
+    std::printf(" %6.2f", median(discovery));
     if (mean(mass_error) > 0.0)
       std::printf(" %7.3f %7.3f ± %-6.3f", mean(mass_error), mean(mass) - 125.0,
                   standard_deviation(mass) / std::sqrt(n));
@@ -98,8 +105,13 @@ std::vector<double> truth_of(const Study& study) {
   return out;
 }
 
-Dataset draw(const Study& study, std::uint64_t seed) {
-  const auto truth = truth_of(study);
+std::size_t index_of(const ParameterSpace& parameters, const char* name) {
+  return *parameters.find(name);
+}
+
+Dataset draw(const Study& study, double mu, std::uint64_t seed) {
+  auto truth = truth_of(study);
+  truth[index_of(study.parameters, "mu")] = mu;
   Dataset out{simulate_data(study, truth, seed), {}};
   RandomStream random(seed, "auxiliary");
   for (const auto& constraint : study.constraints)
@@ -107,19 +119,42 @@ Dataset draw(const Study& study, std::uint64_t seed) {
   return out;
 }
 
-std::size_t index_of(const ParameterSpace& parameters, const char* name) {
-  return *parameters.find(name);
+/// The fit of an analysis to one dataset, with some parameters held, near a point or from the
+/// start.
+using MakeFit = std::function<Fit(const std::vector<std::optional<double>>& held,
+                                  const std::vector<double>& near)>;
+
+MakeFit exact_fits(const Study& study, const Dataset& data) {
+  const auto likelihood = std::make_shared<ConstrainedLikelihood>(
+      std::make_shared<ExtendedLikelihood>(study.parameters, *study.measurement->mixture, data.x),
+      data.constraints);
+  return [likelihood, truth = truth_of(study)](const auto& held, const auto& near) {
+    FitOptions options;
+    options.start = near.empty() ? truth : near;
+    options.fixed = held;
+    options.covariance = near.empty();
+    return fit(*likelihood, options);
+  };
 }
 
-/// −2 log Λ and estimates from fits with some parameters held: `fit` takes those.
-template <class MakeFit>
-Answer ask(const ParameterSpace& parameters, bool mass_known, MakeFit&& make_fit) {
+MakeFit model_fits(const StatisticalModel& model, const MeasurementData& data) {
+  return [&model, data](const auto& held, const auto& near) {
+    ModelFitOptions options;
+    options.start = near;
+    options.fixed = held;
+    options.covariance = near.empty();
+    return fit_model(model, data, options);
+  };
+}
+
+/// −2 log Λ and estimates.
+Answer ask(const ParameterSpace& parameters, const MakeFit& make_fit, bool mass_known) {
   const std::size_t mu = index_of(parameters, "mu");
   const auto mass = parameters.find("mass");
   std::vector<std::optional<double>> held(parameters.size());
   if (mass && mass_known) held[*mass] = 125.0;
   Answer out;
-  const Fit best = make_fit(held, std::vector<double>());
+  const Fit best = make_fit(held, {});
   out.ok = best.ok();
   out.estimate = best.point[mu];
   out.error = best.error(mu);
@@ -138,28 +173,21 @@ Answer ask(const ParameterSpace& parameters, bool mass_known, MakeFit&& make_fit
   return out;
 }
 
-Answer ask_exact(const Study& study, const Dataset& data, bool mass_known) {
-  const auto& mixture = *study.measurement->mixture;
-  const ConstrainedLikelihood likelihood(
-      std::make_shared<ExtendedLikelihood>(study.parameters, mixture, data.x), data.constraints);
-  const auto truth = truth_of(study);
-  return ask(study.parameters, mass_known, [&](const auto& held, const auto& near) {
-    FitOptions options;
-    options.start = near.empty() ? truth : near;
-    options.fixed = held;
-    options.covariance = near.empty();
-    return fit(likelihood, options);
-  });
-}
-
-Answer ask_model(const StatisticalModel& model, const MeasurementData& data, bool mass_known) {
-  return ask(model.parameters(), mass_known, [&](const auto& held, const auto& near) {
-    ModelFitOptions options;
-    options.start = near;
-    options.fixed = held;
-    options.covariance = near.empty();
-    return fit_model(model, data, options);
-  });
+/// The largest mu that q_mu does not exclude at 95 %, with the mass known: −2 log Λ = 1.645².
+double upper_limit_of(const ParameterSpace& parameters, const MakeFit& make_fit) {
+  constexpr double threshold = 1.6448536269514722 * 1.6448536269514722;
+  const std::size_t mu = index_of(parameters, "mu");
+  std::vector<std::optional<double>> held(parameters.size());
+  if (const auto mass = parameters.find("mass")) held[*mass] = 125.0;
+  const Fit best = make_fit(held, {});
+  double low = best.point[mu], high = parameters[mu].high;
+  while (high - low > 1e-4) {
+    const double middle = 0.5 * (low + high);
+    held[mu] = middle;
+    const double q = 2.0 * (best.log_likelihood - make_fit(held, best.point).log_likelihood);
+    (q < threshold ? low : high) = middle;
+  }
+  return low;
 }
 
 /// The auxiliary observations of a dataset in the order of a model's constraints. `norm` of the
@@ -178,14 +206,62 @@ std::vector<double> auxiliary_of(const Study& study, const StatisticalModel& mod
   return out;
 }
 
-/// The usual practice.
+/// One number of each event.
+using Score = std::function<std::vector<double>(MatrixView x)>;
+
+Matrix simulated(const Study& study, std::size_t component, const std::vector<double>& point,
+                 std::size_t events, std::uint64_t seed, std::uint64_t stream) {
+  return sample(*study.measurement->mixture->components()[component], point, events,
+                derive_seed(seed, "histogram", stream), "templates");
+}
+
+/// A classifier of signal against the backgrounds, all at nominal parameters.
+Score learned_score(const Study& study, std::size_t events, std::uint64_t seed) {
+  const auto& mixture = *study.measurement->mixture;
+  const auto truth = truth_of(study);
+  const std::size_t count = mixture.components().size();
+  Matrix x(count * events, mixture.dimension());
+  std::vector<std::uint8_t> background(x.rows(), 1);
+  std::vector<double> weights(x.rows());
+  for (std::size_t c = 0; c < count; ++c) {
+    const auto own = simulated(study, c, truth, events, seed, 100 + c);
+    std::copy(own.values().begin(), own.values().end(), x.row(c * events).begin());
+    for (std::size_t i = c * events; i < (c + 1) * events; ++i) {
+      background[i] = c == 0 ? 0 : 1;
+      weights[i] = mixture.yields()[c](truth);
+    }
+  }
+  const std::shared_ptr<Classifier> classifier = study.learning.classifier->fresh();
+  classifier->fit({x, background, weights, seed});
+  return [classifier](MatrixView events_at) {
+    const auto logits = classifier->logits(events_at);
+    return std::vector<double>(logits.begin(), logits.end());
+  };
+}
+
+/// What that classifier would be with infinite simulation.
+Score exact_score(const Study& study) {
+  return [&study, truth = truth_of(study)](MatrixView x) {
+    const auto& mixture = *study.measurement->mixture;
+    std::vector<double> backgrounds(x.rows(), 0.0);
+    for (std::size_t c = 1; c < mixture.components().size(); ++c) {
+      const auto own = log_density(*mixture.components()[c], truth, x);
+      for (std::size_t i = 0; i < x.rows(); ++i)
+        backgrounds[i] += mixture.yields()[c](truth) * std::exp(own[i]);
+    }
+    auto out = log_density(*mixture.components()[0], truth, x);
+    for (std::size_t i = 0; i < x.rows(); ++i) out[i] = std::log(backgrounds[i]) - out[i];
+    return out;
+  };
+}
+
+/// The usual practice: a score in 20 bins.
 class HistogramAnalysis {
  public:
   static constexpr std::size_t bins = 20;
 
-  HistogramAnalysis(const Study& study, std::size_t events, std::uint64_t seed)
-      : study_(study), events_(events), seed_(seed) {
-    train();
+  HistogramAnalysis(const Study& study, Score score, std::size_t events, std::uint64_t seed)
+      : study_(study), score_(std::move(score)), events_(events), seed_(seed) {
     for (std::size_t b = 1; b < bins; ++b) edges_.push_back(0.0);
     set_edges();
     make_workspace();
@@ -193,40 +269,17 @@ class HistogramAnalysis {
   }
 
   const Workspace& workspace() const { return workspace_; }
-  Answer ask(const Dataset& data) const {
+  const ParameterSpace& parameters() const { return model_->parameters(); }
+  MakeFit fits(const Dataset& data) const {
     MeasurementData measured;
     measured.counts = counts(data.x);
     measured.auxiliary = auxiliary_of(study_, *model_, data);
-    return ask_model(*model_, measured, true);
+    return model_fits(*model_, measured);
   }
   Fit expected() const { return fit_model(*model_, model_->asimov(model_->start())); }
 
  private:
   const Mixture& mixture() const { return *study_.measurement->mixture; }
-
-  Matrix simulated(std::size_t component, const std::vector<double>& point,
-                   std::uint64_t stream) const {
-    return sample(*mixture().components()[component], point, events_,
-                  derive_seed(seed_, "histogram", stream), "templates");
-  }
-
-  void train() {
-    const auto truth = truth_of(study_);
-    const std::size_t count = mixture().components().size();
-    Matrix x(count * events_, mixture().dimension());
-    std::vector<std::uint8_t> background(x.rows(), 1);
-    std::vector<double> weights(x.rows());
-    for (std::size_t c = 0; c < count; ++c) {
-      const auto own = simulated(c, truth, 100 + c);
-      std::copy(own.values().begin(), own.values().end(), x.row(c * events_).begin());
-      for (std::size_t i = c * events_; i < (c + 1) * events_; ++i) {
-        background[i] = c == 0 ? 0 : 1;
-        weights[i] = mixture().yields()[c](truth);
-      }
-    }
-    classifier_ = study_.learning.classifier->fresh();
-    classifier_->fit({x, background, weights, seed_});
-  }
 
   /// Every bin has as much of signal and background together, each normalised to one.
   void set_edges() {
@@ -237,8 +290,8 @@ class HistogramAnalysis {
       backgrounds += mixture().yields()[c](truth);
     for (std::size_t c = 0; c < mixture().components().size(); ++c) {
       const double weight = c == 0 ? 1.0 : mixture().yields()[c](truth) / backgrounds;
-      const auto own = simulated(c, truth, 200 + c);
-      for (const double z : classifier_->logits(own)) scored.emplace_back(z, weight);
+      const auto own = simulated(study_, c, truth, events_, seed_, 200 + c);
+      for (const double z : score_(own)) scored.emplace_back(z, weight);
     }
     std::sort(scored.begin(), scored.end());
     const double total = 2.0 * static_cast<double>(events_);
@@ -253,7 +306,7 @@ class HistogramAnalysis {
 
   std::vector<double> counts(MatrixView x) const {
     std::vector<double> out(bins, 0.0);
-    for (const double z : classifier_->logits(x))
+    for (const double z : score_(x))
       out[static_cast<std::size_t>(std::upper_bound(edges_.begin(), edges_.end(), z) -
                                    edges_.begin())] += 1.0;
     return out;
@@ -261,7 +314,7 @@ class HistogramAnalysis {
 
   std::vector<double> yields(std::size_t c, const std::vector<double>& point,
                              std::uint64_t stream) const {
-    auto out = counts(simulated(c, point, stream));
+    auto out = counts(simulated(study_, c, point, events_, seed_, stream));
     const double scale = mixture().yields()[c](truth_of(study_)) / static_cast<double>(events_);
     for (auto& value : out) value *= scale;
     return out;
@@ -298,9 +351,9 @@ class HistogramAnalysis {
   }
 
   const Study& study_;
+  Score score_;
   std::size_t events_;
   std::uint64_t seed_;
-  std::unique_ptr<Classifier> classifier_;
   std::vector<double> edges_;
   Workspace workspace_;
   std::optional<StatisticalModel> model_;
@@ -320,10 +373,12 @@ int main(int argc, char** argv) try {
   study.training_samples = events * study.measurement->mixture->components().size();
 
   const double start = seconds_now();
-  const HistogramAnalysis histogram(study, events, seed);
+  const HistogramAnalysis histogram(study, learned_score(study, events, seed), events, seed);
   if (argc > 5) write_workspace(histogram.workspace(), argv[5]);
   std::printf("histogram: templates made in %.0f s, expected error of mu %.4f\n",
               seconds_now() - start, histogram.expected().error(0));
+  std::printf("histogram of the exact score: expected error of mu %.4f\n",
+              HistogramAnalysis(study, exact_score(study), events, seed).expected().error(0));
   const double trained = seconds_now();
   const auto samples = simulate_measurement(study);
   const LearnedChannel channel(samples, study.measurement->learning);
@@ -339,16 +394,30 @@ int main(int argc, char** argv) try {
                                     {"exact, mass measured", {}},
                                     {"learned, mass measured", {}}};
   for (auto& summary : summaries) summary.answers.resize(datasets);
-  parallel_tasks(datasets, [&](std::size_t t) {
-    const auto data = draw(study, derive_seed(seed, "dataset", t));
+  const auto learned_fits = [&](const Dataset& data) {
     MeasurementData measured;
     measured.auxiliary = auxiliary_of(study, model, data);
     measured.events = {std::make_shared<const UnbinnedEvents>(channel.describe(data.x))};
-    summaries[0].answers[t] = ask_exact(study, data, true);
-    summaries[1].answers[t] = histogram.ask(data);
-    summaries[2].answers[t] = ask_model(model, measured, true);
-    summaries[3].answers[t] = ask_exact(study, data, false);
-    summaries[4].answers[t] = ask_model(model, measured, false);
+    return model_fits(model, measured);
+  };
+  parallel_tasks(datasets, [&](std::size_t t) {
+    const auto data = draw(study, 1.0, derive_seed(seed, "dataset", t));
+    const auto exact = exact_fits(study, data), learned = learned_fits(data);
+    summaries[0].answers[t] = ask(study.parameters, exact, true);
+    summaries[1].answers[t] = ask(histogram.parameters(), histogram.fits(data), true);
+    summaries[2].answers[t] = ask(model.parameters(), learned, true);
+    summaries[3].answers[t] = ask(study.parameters, exact, false);
+    summaries[4].answers[t] = ask(model.parameters(), learned, false);
+  });
+  // Limits take a dozen fits each.
+  const std::size_t empty = std::max<std::size_t>(1, datasets / 5);
+  std::vector<double> limits[3];
+  for (auto& of : limits) of.resize(empty);
+  parallel_tasks(empty, [&](std::size_t t) {
+    const auto data = draw(study, 0.0, derive_seed(seed, "no signal", t));
+    limits[0][t] = upper_limit_of(study.parameters, exact_fits(study, data));
+    limits[1][t] = upper_limit_of(histogram.parameters(), histogram.fits(data));
+    limits[2][t] = upper_limit_of(model.parameters(), learned_fits(data));
   });
 
   std::printf("\n%zu datasets; %zu simulated events of each component; %.0f s\n\n", datasets,
@@ -363,6 +432,9 @@ int main(int argc, char** argv) try {
       mean_error(summaries[2]) / mean_error(summaries[0]),
       mean_error(summaries[4]) / mean_error(summaries[3]),
       mean_error(summaries[1]) / mean_error(summaries[2]));
+  std::printf("median of the 95 %% upper limits of mu in %zu datasets without signal: ", empty);
+  std::printf("exact %.3f, histogram %.3f, learned %.3f\n", median(limits[0]), median(limits[1]),
+              median(limits[2]));
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;
