@@ -149,10 +149,11 @@ std::vector<double> balanced_weights(const char* function, const TrainingSet& da
   for (std::size_t i = 0; i < n; ++i) {
     const bool side = data.denominator[i] != 0;
     weights[i] /= largest[side];
-    total[side] += weights[i];
+    total[0] += side ? 0.0 : weights[i];
+    total[1] += side ? weights[i] : 0.0;
   }
-  for (std::size_t i = 0; i < n; ++i)
-    weights[i] *= 0.5 * static_cast<double>(n) / total[data.denominator[i] != 0];
+  const double half = 0.5 * static_cast<double>(n), factor[2] = {half / total[0], half / total[1]};
+  for (std::size_t i = 0; i < n; ++i) weights[i] *= factor[data.denominator[i] != 0];
   return weights;
 }
 

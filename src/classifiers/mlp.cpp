@@ -494,23 +494,33 @@ struct Split {
 
 Split split_rows(const TrainingSet& data, double part, std::vector<double>& weights) {
   std::array<std::vector<std::uint32_t>, 2> sides;
+  for (auto& rows : sides) rows.reserve(data.size());
   for (std::size_t i = 0; i < data.size(); ++i)
     if (weights[i] > 0.0) sides[data.denominator[i] != 0].push_back(static_cast<std::uint32_t>(i));
   Split split;
+  split.training.reserve(sides[0].size() + sides[1].size());
   for (std::size_t side = 0; side < 2; ++side) {
     const auto& rows = sides[side];
     const auto count = static_cast<std::size_t>(part * static_cast<double>(rows.size()));
+    if (count == 0) {
+      split.training.insert(split.training.end(), rows.begin(), rows.end());
+      continue;
+    }
     std::vector<std::uint32_t> order(rows.size());
     std::iota(order.begin(), order.end(), 0u);
-    if (count > 0) mlp::random_order(order, derive_seed(data.seed, "mlp-hold-out", side), 0);
+    mlp::random_order(order, derive_seed(data.seed, "mlp-hold-out", side), 0);
     for (std::size_t i = 0; i < rows.size(); ++i)
       (i < count ? split.held_out : split.training).push_back(rows[order[i]]);
   }
   for (auto* rows : {&split.training, &split.held_out}) {
-    std::array<double, 2> sum{};
-    for (std::uint32_t i : *rows) sum[data.denominator[i] != 0] += weights[i];
+    double sum[2] = {0.0, 0.0};
+    for (std::uint32_t i : *rows) {  // without a store that the next load waits for
+      sum[0] += data.denominator[i] != 0 ? 0.0 : weights[i];
+      sum[1] += data.denominator[i] != 0 ? weights[i] : 0.0;
+    }
     const double half = 0.5 * static_cast<double>(rows->size());
-    for (std::uint32_t i : *rows) weights[i] *= half / sum[data.denominator[i] != 0];
+    const double factor[2] = {half / sum[0], half / sum[1]};
+    for (std::uint32_t i : *rows) weights[i] *= factor[data.denominator[i] != 0];
   }
   return split;
 }
