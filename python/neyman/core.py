@@ -224,11 +224,13 @@ def optional(check: Callable[[str, str, Any], Any], function: str, name: str, va
 def check_count(function: str, name: str, value: Any, least: int = 0) -> int:
     """A whole number that is at least something."""
     try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
         number = value.__index__()
     except (AttributeError, TypeError):
         raise ArgumentError(f"{function}: {name} is {shown(value)}, but must be a whole "
                             "number") from None
-    if not least <= number < 2**48 and not (name == "seed" and 0 <= number < 2**63):
+    if not least <= number < 2**36 and not (name == "seed" and 0 <= number < 2**63):
         raise ArgumentError(f"{function}: {name} is {number}, but must be at least {least} and "
-                            "below 2^48")
+                            "below 2^36")
     return int(number)

@@ -159,6 +159,8 @@ def _as_list(value: Any) -> Any:
 
 def _vector(function: str, name: str, value: Any) -> Floats:
     try:
+        if np.iscomplexobj(value):
+            raise TypeError
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"{function}: {name} is {shown(value)}, but must be an array of "

@@ -352,8 +352,9 @@ class _OfEvents(Distribution):
         self._parameters = None
         self._folder = "."
         table = as_table(events, type(self).__name__, "events", ())
-        self._arguments = (np.array(table), {name: None if value is None else copy.copy(value)
-                                              for name, value in options.items()})
+        self._arguments = (np.array(table), {
+            name: value if value is None or isinstance(value, str) else np.array(value)
+            for name, value in options.items()})
         self._given = {"kind": self._kind, "object": self, "fingerprint": _digest(self._arguments)}
 
     @property

@@ -187,6 +187,8 @@ def test_kde_against_scipy(rule):
     two = neyman.Kde(np.zeros((1, 2)), bandwidth=[1, 2])
     np.testing.assert_allclose(two.log_density([[0, 0]]), -np.log(2 * np.pi * 2))
     assert neyman.Kde([0.0, 1.0], bandwidth=3).sample(5).shape == (5, 1)
+    views = neyman.Kde(memoryview(events), weights=memoryview(weights), bandwidth=rule)
+    np.testing.assert_array_equal(views.log_density(X), ours.log_density(X))
 
 
 def test_histogram():
