@@ -250,6 +250,8 @@ def coverage(levels: Sequence[float], inside: Sequence[int], datasets: int, *,
     if len(counts) != len(shares):
         raise ArgumentError(f"coverage: inside has {len(counts)} values, but must have {len(shares)} "
                             "(one for each level)")
+    if not shares:
+        raise ArgumentError("coverage: levels is empty, but must have one level or more")
     number = check_count("coverage", "datasets", datasets)
     return Diagnostic(**_core.diagnose_coverage(
         [(level, count, number) for level, count in zip(shares, counts)],

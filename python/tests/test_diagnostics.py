@@ -155,6 +155,7 @@ def test_shown_copied_and_drawn():
     (lambda: diagnostics.wilks([1.0], 0), "degrees"),
     (lambda: diagnostics.coverage([0.683], [2], 1), "inside|datasets"),
     (lambda: diagnostics.coverage([0.683], [1, 2], 3), "inside has 2"),
+    (lambda: diagnostics.coverage([], [], 3), "levels is empty"),
     (lambda: diagnostics.reference([0, 1], {"a": [0, 1], "b": [0, 1]}), "grid"),
     (lambda: diagnostics.reference([0, 1, 2], {"a": [0, 1]}), "log_likelihoods has 1 curves"),
     (lambda: diagnostics.reference([0, 1, 2], {"a": [0, 1], "b": [0, 1]}), "log_likelihoods"),
