@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "calibration/counts.hpp"
@@ -118,6 +119,36 @@ void count_side(const std::vector<double>& edges, const SortedSide& side,
   }
 }
 
+Bins count_events(const std::vector<double>& edges, const SortedScores& scores) {
+  Bins bins(edges.size() - 1);
+  count_side(edges, scores.numerator, bins.numerator, bins);
+  count_side(edges, scores.denominator, bins.denominator, bins);
+  return bins;
+}
+
+// Exact where edges are ends of fine cells.
+Bins count_events(const std::vector<double>& edges, const FineCounts& counts) {
+  Bins bins(edges.size() - 1);
+  const double unit0 = 0.5 / counts.numerator_total, unit1 = 0.5 / counts.denominator_total;
+  std::size_t i = 0;
+  for (std::size_t bin = 0; bin + 1 < edges.size(); ++bin) {
+    const bool last = bin + 2 == edges.size();
+    double n0 = 0.0, n1 = 0.0, moment = 0.0;
+    for (; i < counts.size(); ++i) {
+      const double middle = counts.middle(i);
+      if (!last && middle > edges[bin + 1]) break;
+      n0 += counts.numerator[i];
+      n1 += counts.denominator[i];
+      moment += (unit0 * counts.numerator[i] + unit1 * counts.denominator[i]) * middle;
+    }
+    bins.numerator[bin] = n0;
+    bins.denominator[bin] = n1;
+    bins.share[bin] = unit0 * n0 + unit1 * n1;
+    bins.moment[bin] = moment;
+  }
+  return bins;
+}
+
 struct Curve {
   std::vector<double> centres, values, errors;
 };
@@ -226,22 +257,36 @@ std::unique_ptr<Calibrator> HistogramCalibrator::fresh() const {
 }
 
 void HistogramCalibrator::fit(const CalibrationSet& data) {
-  const SortedScores scores = sort_scores(data);
-  const double fine = config_.bins > 256 ? 0.25 / static_cast<double>(config_.bins) : 1.0 / 1024;
-  const Cells cells =
-      config_.edges == Edges::bayesian_blocks ? make_cells(scores) : make_cells(scores, fine);
+  const CheckedScores scores = check_scores(data);
+  const bool blocks = config_.edges == Edges::bayesian_blocks;
+  const bool uniform = config_.edges == Edges::uniform;
+  const double cell_share = blocks               ? usual_cell_share
+                            : config_.bins > 256 ? 0.25 / static_cast<double>(config_.bins)
+                                                 : 1.0 / 1024;
+  // Blocks begin and end at single events.
+  const auto count_for = [&](std::size_t bins) {
+    return blocks ? std::nullopt
+                  : count_finely(scores, cell_share, uniform ? std::max<std::size_t>(bins, 1) : 1);
+  };
+  auto counts = count_for(config_.bins);
+  std::optional<SortedScores> sorted;
+  if (!counts) sorted = sort_scores(scores);
+  const Cells cells = counts ? make_cells(*counts, cell_share) : make_cells(*sorted, cell_share);
   const Line line = fit_line(cells);
-  if (config_.edges == Edges::bayesian_blocks) {
+  if (blocks) {
     edges_ = bayesian_block_edges(cells);
   } else {
-    const auto make = config_.edges == Edges::uniform ? uniform_edges : equal_probability_edges;
+    const auto make = uniform ? uniform_edges : equal_probability_edges;
     edges_ = config_.bins > 0 ? make(cells, config_.bins)
                               : choose_edges(config_.interpolate, cells, line, make);
   }
-  Bins bins(edges_.size() - 1);
-  count_side(edges_, scores.numerator, bins.numerator, bins);
-  count_side(edges_, scores.denominator, bins.denominator, bins);
-  Curve curve = estimate(edges_, bins, cells, line);
+  const std::size_t bins = edges_.size() - 1;
+  if (counts && uniform && counts->size() % bins != 0) {
+    counts = count_for(bins);
+    if (!counts) sorted = sort_scores(scores);
+  }
+  Curve curve = estimate(
+      edges_, counts ? count_events(edges_, *counts) : count_events(edges_, *sorted), cells, line);
   centres_ = std::move(curve.centres);
   values_ = std::move(curve.values);
   errors_ = std::move(curve.errors);

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "calibration/counts.hpp"
 #include "calibration/line.hpp"
@@ -43,18 +45,40 @@ double share_between(const std::vector<double>& nodes, std::size_t left, double 
 }
 
 // Each event shared between its two neighbours on the grid. Between them t is as good as straight
-// in the score.
-std::vector<double> bin_linearly(const SortedSide& side, const std::vector<double>& nodes) {
-  std::vector<double> counts(grid_points, 0.0);
-  std::size_t left = 0;
-  for (std::size_t i = 0; i < side.size(); ++i) {
-    const double z = side.scores[i];
-    while (left + 2 < grid_points && nodes[left + 1] <= z) ++left;
-    const double right_share = share_between(nodes, left, z);
-    counts[left] += side.weight(i) * (1.0 - right_share);
-    counts[left + 1] += side.weight(i) * right_share;
+// in the score. Scores come in increasing order.
+class LinearBins {
+ public:
+  explicit LinearBins(const std::vector<double>& nodes)
+      : nodes_(nodes), counts_(grid_points, 0.0) {}
+
+  void add(double logit, double weight) {
+    while (left_ + 2 < grid_points && nodes_[left_ + 1] <= logit) ++left_;
+    const double right_share = share_between(nodes_, left_, logit);
+    counts_[left_] += weight * (1.0 - right_share);
+    counts_[left_ + 1] += weight * right_share;
   }
-  return counts;
+
+  std::vector<double> release() { return std::move(counts_); }
+
+ private:
+  const std::vector<double>& nodes_;
+  std::vector<double> counts_;
+  std::size_t left_ = 0;
+};
+
+std::vector<double> bin_linearly(const SortedSide& side, const std::vector<double>& nodes) {
+  LinearBins bins(nodes);
+  for (std::size_t i = 0; i < side.size(); ++i) bins.add(side.scores[i], side.weight(i));
+  return bins.release();
+}
+
+// Of one side's fine counts.
+std::vector<double> bin_linearly(const FineCounts& counts, const std::vector<double>& side,
+                                 const std::vector<double>& nodes) {
+  LinearBins bins(nodes);
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (side[i] > 0.0) bins.add(counts.middle(i), side[i]);
+  return bins.release();
 }
 
 // Weights of a Gaussian kernel at 0, 1, 2 … steps, relative to the one at 0.
@@ -183,8 +207,11 @@ std::unique_ptr<Calibrator> KdeCalibrator::fresh() const {
 }
 
 void KdeCalibrator::fit(const CalibrationSet& data) {
-  const SortedScores scores = sort_scores(data);
-  const Cells cells = make_cells(scores);
+  const CheckedScores scores = check_scores(data);
+  const auto fine = count_finely(scores);
+  std::optional<SortedScores> sorted;
+  if (!fine) sorted = sort_scores(scores);
+  const Cells cells = fine ? make_cells(*fine) : make_cells(*sorted);
   const Line line = fit_line(cells);
   const Spread range = spread(cells);
   centre_ = range.centre;
@@ -202,8 +229,10 @@ void KdeCalibrator::fit(const CalibrationSet& data) {
   grid.numerator_total = scores.numerator.total;
   grid.denominator_total = scores.denominator.total;
   parallel_tasks(2, [&](std::size_t side) {
-    auto& counts = side == 0 ? grid.numerator : grid.denominator;
-    counts = bin_linearly(side == 0 ? scores.numerator : scores.denominator, nodes_);
+    const bool numerator = side == numerator_side;
+    auto& counts = numerator ? grid.numerator : grid.denominator;
+    counts = fine ? bin_linearly(*fine, numerator ? fine->numerator : fine->denominator, nodes_)
+                  : bin_linearly(numerator ? sorted->numerator : sorted->denominator, nodes_);
   });
   for (const double node : nodes_) grid.logits.push_back(std::clamp(node, low_, high_));
 

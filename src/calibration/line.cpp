@@ -10,9 +10,9 @@ namespace {
 // A ridge that decides the slope where there is only one score, and is felt nowhere else.
 constexpr double ridge = 1e-6;
 constexpr int most_steps = 100;
+constexpr double steepest = 0.9;  // after a step, of the slope before it
 
 struct Derivatives {
-  double likelihood = 0.0;
   double g0 = 0.0, g1 = 0.0;
   double h00 = 0.0, h01 = 0.0, h11 = ridge;
 };
@@ -28,7 +28,6 @@ struct Model {
       const double e = std::exp(-std::abs(eta));
       const double p = eta >= 0.0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
       const double n = ones[i] + zeros[i];
-      d.likelihood += ones[i] * eta - n * (std::max(eta, 0.0) + std::log1p(e));
       const double residual = ones[i] - n * p, w = n * e / ((1.0 + e) * (1.0 + e));
       d.g0 += residual;
       d.g1 += residual * u[i];
@@ -36,7 +35,6 @@ struct Model {
       d.h01 += w * u[i];
       d.h11 += w * u[i] * u[i];
     }
-    d.likelihood -= 0.5 * ridge * slope * slope;
     d.g1 -= ridge * slope;
     return d;
   }
@@ -90,19 +88,24 @@ Line fit_line(const Cells& cells) {
   for (int step = 0; step < most_steps; ++step) {
     const double det = now.h00 * now.h11 - now.h01 * now.h01;
     if (!(det > 0.0)) break;
-    double d0 = (now.h11 * now.g0 - now.h01 * now.g1) / det;
-    double d1 = (now.h00 * now.g1 - now.h01 * now.g0) / det;
-    Derivatives next = model.at(offset + d0, slope + d1);
-    for (int half = 0; half < 40 && !(next.likelihood >= now.likelihood); ++half) {
-      d0 *= 0.5;
-      d1 *= 0.5;
-      next = model.at(offset + d0, slope + d1);
+    const double d0 = (now.h11 * now.g0 - now.h01 * now.g1) / det;
+    const double d1 = (now.h00 * now.g1 - now.h01 * now.g0) / det;
+    if (std::abs(d0) + std::abs(d1) < 1e-10 * (1.0 + std::abs(offset) + std::abs(slope))) {
+      offset += d0;
+      slope += d1;
+      break;
     }
-    if (!(next.likelihood >= now.likelihood)) break;
-    offset += d0;
-    slope += d1;
+    // Concave: a step is too long where the slope along it has turned round and is as steep.
+    const double rise = now.g0 * d0 + now.g1 * d1;
+    double part = 1.0;
+    Derivatives next = model.at(offset + d0, slope + d1);
+    for (int half = 0; half < 40 && !(next.g0 * d0 + next.g1 * d1 >= -steepest * rise); ++half) {
+      part *= 0.5;
+      next = model.at(offset + part * d0, slope + part * d1);
+    }
+    offset += part * d0;
+    slope += part * d1;
     now = next;
-    if (std::abs(d0) + std::abs(d1) < 1e-10 * (1.0 + std::abs(offset) + std::abs(slope))) break;
   }
 
   Line line{centre, scale, offset, slope};

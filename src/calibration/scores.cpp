@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "calibration/score_kernels.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
 
@@ -19,11 +20,31 @@ namespace {
 // A number of events outside of this is no count, whatever the caller says.
 constexpr double least_counts = 1e-6, most_counts = 1e12;
 constexpr double tail_fraction = 1.0 / 8;  // of the events further out, in a cell of the tail
+constexpr double central_tail = 0.01;      // of a side, on both sides of the central range
 constexpr double widest_cell = 1.0 / 256;  // of the central 98 % range
 constexpr std::size_t radix_threshold = 2048;
+constexpr double many_events = 65536.0;  // of both sides, to be counted
+// Numbers of cells to try in turn; a cell's number has 16 bits.
+constexpr std::size_t fine_cells = std::size_t{1} << 14, most_fine_cells = std::size_t{1} << 16;
+constexpr double narrowest_range = 1e-9;     // of scores that are counted, relative to their size
+constexpr std::size_t cells_at_once = 4096;  // that are found before they are counted
+
+constexpr std::string_view fit_function = "Calibrator::fit";
 
 std::string name_of(std::string_view side, std::string_view what) {
   return std::string(side) + std::string(what);
+}
+
+score_kernels::Extent find_extent(std::span<const double> values) {
+  return score_kernels::kernels().find_extent(values.data(), values.size());
+}
+
+// Checks as check_finite does, which is slower but knows the place.
+score_kernels::Extent find_finite_extent(std::string_view function, std::string_view name,
+                                         std::span<const double> values) {
+  const auto extent = find_extent(values);
+  if (!extent.finite) check_finite(function, name, values);
+  return extent;
 }
 
 // Bits that sort as unsigned integers in the order of the doubles.
@@ -150,61 +171,22 @@ void sort_by(ToKey to, std::vector<double>& scores, std::vector<double>& weights
   }
 }
 
-SortedSide sort_side(std::string_view side, std::span<const double> scores,
-                     std::span<const double> weights, WeightMeaning meaning) {
-  SideWeights scaled = scale_weights(side, scores, weights, meaning);
-  SortedSide result;
-  result.total = scaled.total;
-  if (scaled.values.empty()) {
-    result.scores.resize(scores.size());
-    std::transform(scores.begin(), scores.end(), result.scores.begin(), clamp_logit);
-  } else {
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      if (scaled.values[i] <= 0.0) continue;
-      result.scores.push_back(clamp_logit(scores[i]));
-      result.weights.push_back(scaled.values[i]);
-    }
-  }
-  sort_with_weights(result.scores, result.weights);
-  return result;
-}
-
-// The scores below and above which a small share of the side lies.
-double lower_quantile(const SortedSide& side, double share) {
-  double left = share * side.total;
-  std::size_t i = 0;
-  while (i + 1 < side.size() && (left -= side.weight(i)) > 0.0) ++i;
-  return side.scores[i];
-}
-
-double upper_quantile(const SortedSide& side, double share) {
-  double left = share * side.total;
-  std::size_t i = side.size() - 1;
-  while (i > 0 && (left -= side.weight(i)) > 0.0) --i;
-  return side.scores[i];
-}
-
-}  // namespace
-
-double clamp_logit(double logit) { return std::clamp(logit, -largest_logit, largest_logit); }
-
-SideWeights scale_weights(std::string_view side, std::span<const double> scores,
+// Weights of scores that were checked.
+SideWeights scale_checked(std::string_view side, std::span<const double> scores,
                           std::span<const double> weights, WeightMeaning meaning) {
-  constexpr std::string_view function = "Calibrator::fit";
-  check_finite(function, side, scores);
   SideWeights result;
   if (weights.empty()) {
-    check_at_least(function, name_of(side, ".size()"), scores.size(), 1);
+    check_at_least(fit_function, name_of(side, ".size()"), scores.size(), 1);
     result.total = static_cast<double>(scores.size());
     return result;
   }
   const std::string name = name_of(side, "_weights");
-  check_same_size(function, name, weights.size(), scores.size(), "one for each score");
-  check_finite(function, name, weights);
-  check_non_negative(function, name, weights);
+  check_same_size(fit_function, name, weights.size(), scores.size(), "one for each score");
+  check_finite(fit_function, name, weights);
+  check_non_negative(fit_function, name, weights);
   const double largest = weights.empty() ? 0.0 : *std::max_element(weights.begin(), weights.end());
   if (!(largest > 0.0)) {
-    fail_argument(function, name_of(name, " total"), "0", "positive");
+    fail_argument(fit_function, name_of(name, " total"), "0", "positive");
   }
 
   // Relative to the largest weight neither the sum nor the squares overflow.
@@ -230,6 +212,90 @@ SideWeights scale_weights(std::string_view side, std::span<const double> scores,
   return result;
 }
 
+CheckedSide check_side(std::string_view side, std::span<const double> scores,
+                       std::span<const double> weights, WeightMeaning meaning) {
+  auto extent = find_finite_extent(fit_function, side, scores);
+  SideWeights scaled = scale_checked(side, scores, weights, meaning);
+  CheckedSide result;
+  result.given = scores;
+  result.total = scaled.total;
+  const bool beyond = extent.low < -largest_logit || extent.high > largest_logit;
+  if (!scaled.values.empty()) {
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (scaled.values[i] <= 0.0) continue;
+      result.changed.push_back(clamp_logit(scores[i]));
+      result.weights.push_back(scaled.values[i]);
+    }
+  } else if (beyond) {
+    result.changed.resize(scores.size());
+    std::transform(scores.begin(), scores.end(), result.changed.begin(), clamp_logit);
+  }
+  if (!result.changed.empty()) extent = find_extent(result.changed);
+  result.low = extent.low;
+  result.high = extent.high;
+  return result;
+}
+
+SortedSide sort_side(CheckedSide side) {
+  SortedSide result;
+  result.total = side.total;
+  if (side.changed.empty()) side.changed.assign(side.given.begin(), side.given.end());
+  result.scores = std::move(side.changed);
+  result.weights = std::move(side.weights);
+  sort_with_weights(result.scores, result.weights);
+  return result;
+}
+
+// How many events of a side are in each cell. Cells are found from the highest scores down, which
+// closes them at their upper ends.
+std::vector<double> count_in_cells(const CheckedSide& side, double top, double scale,
+                                   std::size_t cells) {
+  const std::span<const double> scores = side.scores();
+  std::array<std::uint16_t, cells_at_once> found;
+  const auto last = static_cast<std::uint16_t>(cells - 1);
+  const auto in_parts = [&](auto&& count) {
+    for (std::size_t begin = 0; begin < scores.size(); begin += found.size()) {
+      const std::size_t size = std::min(found.size(), scores.size() - begin);
+      score_kernels::kernels().find_cells(scores.data() + begin, size, top, scale, last,
+                                          found.data());
+      for (std::size_t i = 0; i < size; ++i) count(found[i], begin + i);
+    }
+  };
+  if (!side.weights.empty()) {
+    std::vector<double> sums(cells, 0.0);
+    in_parts([&](std::size_t cell, std::size_t i) { sums[cell] += side.weights[i]; });
+    return {sums.rbegin(), sums.rend()};
+  }
+  std::vector<std::uint32_t> counts(cells, 0);
+  in_parts([&](std::size_t cell, std::size_t) { ++counts[cell]; });
+  return {counts.rbegin(), counts.rend()};
+}
+
+// The scores below and above which a small share of the side lies.
+double lower_quantile(const SortedSide& side, double share) {
+  double left = share * side.total;
+  std::size_t i = 0;
+  while (i + 1 < side.size() && (left -= side.weight(i)) > 0.0) ++i;
+  return side.scores[i];
+}
+
+double upper_quantile(const SortedSide& side, double share) {
+  double left = share * side.total;
+  std::size_t i = side.size() - 1;
+  while (i > 0 && (left -= side.weight(i)) > 0.0) --i;
+  return side.scores[i];
+}
+
+}  // namespace
+
+double clamp_logit(double logit) { return std::clamp(logit, -largest_logit, largest_logit); }
+
+SideWeights scale_weights(std::string_view side, std::span<const double> scores,
+                          std::span<const double> weights, WeightMeaning meaning) {
+  find_finite_extent(fit_function, side, scores);
+  return scale_checked(side, scores, weights, meaning);
+}
+
 void sort_with_weights(std::vector<double>& scores, std::vector<double>& weights) {
   if (all_floats(scores)) {
     sort_by<std::uint32_t>(to_float_key, scores, weights);
@@ -246,60 +312,169 @@ double SortedScores::high() const {
   return std::max(numerator.scores.back(), denominator.scores.back());
 }
 
-SortedScores sort_scores(const CalibrationSet& data) {
-  SortedScores result;
+CheckedScores check_scores(const CalibrationSet& data) {
+  CheckedScores result;
   parallel_tasks(2, [&](std::size_t side) {
-    if (side == 0) {
+    if (side == numerator_side) {
       result.numerator =
-          sort_side("numerator", data.numerator, data.numerator_weights, data.weight_meaning);
+          check_side("numerator", data.numerator, data.numerator_weights, data.weight_meaning);
     } else {
-      result.denominator =
-          sort_side("denominator", data.denominator, data.denominator_weights, data.weight_meaning);
+      result.denominator = check_side("denominator", data.denominator, data.denominator_weights,
+                                      data.weight_meaning);
     }
   });
   return result;
 }
 
+SortedScores sort_scores(CheckedScores scores) {
+  SortedScores result;
+  parallel_tasks(2, [&](std::size_t side) {
+    auto& from = side == numerator_side ? scores.numerator : scores.denominator;
+    auto& to = side == numerator_side ? result.numerator : result.denominator;
+    to = sort_side(std::move(from));
+  });
+  return result;
+}
+
+SortedScores sort_scores(const CalibrationSet& data) { return sort_scores(check_scores(data)); }
+
+namespace {
+
+// Fills cells with scores that come in increasing order.
+class CellMaker {
+ public:
+  CellMaker(const Cells& empty, double cell_share, double central_low, double central_high)
+      : cells_(empty),
+        unit0_(0.5 / empty.numerator_total),
+        unit1_(0.5 / empty.denominator_total),
+        cell_share_(cell_share),
+        central_low_(central_low),
+        central_high_(central_high),
+        widest_(widest_cell * (central_high - central_low)) {}
+
+  // n0 and n1 events at a score, which stands for scores up to `upper`.
+  void add(double z, double upper, double n0, double n1) {
+    if (z != last_ && n0_ + n1_ > 0.0) {
+      const bool central = z > central_low_ && z < central_high_;
+      if (share() >= target_ || (central && z - first_ > widest_)) close();
+    }
+    if (n0_ + n1_ == 0.0) first_ = z;
+    last_ = z;
+    upper_ = upper;
+    moment_ += (n0 * unit0_ + n1 * unit1_) * (z - first_);
+    n0_ += n0;
+    n1_ += n1;
+  }
+
+  Cells finish() {
+    close();
+    return std::move(cells_);
+  }
+
+ private:
+  // From the counts, which are exact where a weight stands for as many events.
+  double share() const { return n0_ * unit0_ + n1_ * unit1_; }
+
+  void close() {
+    const double mean = share() > 0.0 ? first_ + moment_ / share() : first_;
+    cells_.score.push_back(std::clamp(mean, first_, last_));
+    cells_.upper.push_back(upper_);
+    cells_.numerator.push_back(n0_);
+    cells_.denominator.push_back(n1_);
+    below_ += share();
+    target_ = std::min(cell_share_, tail_fraction * std::max(0.0, std::min(below_, 1.0 - below_)));
+    moment_ = n0_ = n1_ = 0.0;
+  }
+
+  Cells cells_;
+  double unit0_, unit1_, cell_share_, central_low_, central_high_, widest_;
+  double below_ = 0.0, target_ = 0.0;  // share of the sample in closed cells, and of the next
+  double first_ = 0.0, last_ = 0.0, upper_ = 0.0, moment_ = 0.0, n0_ = 0.0, n1_ = 0.0;
+};
+
+// The cells below and above which a small share of one side lies.
+std::size_t lower_quantile(const std::vector<double>& counts, double total, double share) {
+  double left = share * total;
+  std::size_t i = 0;
+  while (i + 1 < counts.size() && (left -= counts[i]) > 0.0) ++i;
+  return i;
+}
+
+std::size_t upper_quantile(const std::vector<double>& counts, double total, double share) {
+  double left = share * total;
+  std::size_t i = counts.size() - 1;
+  while (i > 0 && (left -= counts[i]) > 0.0) --i;
+  return i;
+}
+
+}  // namespace
+
 Cells make_cells(const SortedScores& scores, double cell_share) {
   const SortedSide& num = scores.numerator;
   const SortedSide& den = scores.denominator;
-  Cells cells;
-  cells.numerator_total = num.total;
-  cells.denominator_total = den.total;
-  cells.low = scores.low();
-  cells.high = scores.high();
-  const double central_low = std::min(lower_quantile(num, 0.01), lower_quantile(den, 0.01));
-  const double central_high = std::max(upper_quantile(num, 0.01), upper_quantile(den, 0.01));
-  const double widest = widest_cell * (central_high - central_low);
-
-  const double unit[2] = {0.5 / num.total, 0.5 / den.total};
-  double below = 0.0, target = 0.0;  // share of the sample in closed cells, and wanted in the next
-  double first = 0.0, last = 0.0, moment = 0.0, n0 = 0.0, n1 = 0.0;
-  // From the counts, which are exact where a weight stands for as many events.
-  const auto share = [&] { return n0 * unit[numerator_side] + n1 * unit[denominator_side]; };
-  const auto close = [&] {
-    const double mean = share() > 0.0 ? first + moment / share() : first;
-    cells.score.push_back(std::clamp(mean, first, last));
-    cells.upper.push_back(last);
-    cells.numerator.push_back(n0);
-    cells.denominator.push_back(n1);
-    below += share();
-    target = std::min(cell_share, tail_fraction * std::max(0.0, std::min(below, 1.0 - below)));
-    moment = n0 = n1 = 0.0;
-  };
+  Cells empty;
+  empty.numerator_total = num.total;
+  empty.denominator_total = den.total;
+  empty.low = scores.low();
+  empty.high = scores.high();
+  CellMaker maker(empty, cell_share,
+                  std::min(lower_quantile(num, central_tail), lower_quantile(den, central_tail)),
+                  std::max(upper_quantile(num, central_tail), upper_quantile(den, central_tail)));
   visit_in_order(scores, [&](double z, std::size_t side, double weight) {
-    if (z != last && n0 + n1 > 0.0) {
-      const bool central = z > central_low && z < central_high;
-      if (share() >= target || (central && z - first > widest)) close();
-    }
-    if (n0 + n1 == 0.0) first = z;
-    last = z;
-    moment += weight * unit[side] * (z - first);
-    n0 += weight * to_numerator[side];
-    n1 += weight * to_denominator[side];
+    maker.add(z, z, weight * to_numerator[side], weight * to_denominator[side]);
   });
-  close();
-  return cells;
+  return maker.finish();
+}
+
+std::optional<FineCounts> count_finely(const CheckedScores& scores, double cell_share,
+                                       std::size_t multiple) {
+  const CheckedSide &num = scores.numerator, &den = scores.denominator;
+  FineCounts result;
+  result.numerator_total = num.total;
+  result.denominator_total = den.total;
+  result.low = std::min(num.low, den.low);
+  result.high = std::max(num.high, den.high);
+  const double size = std::max(std::abs(result.low), std::abs(result.high));
+  if (num.total + den.total < many_events) return {};
+  if (!(result.high - result.low > narrowest_range * size)) return {};
+  const double unit0 = 0.5 / num.total, unit1 = 0.5 / den.total;
+  for (const std::size_t about : {fine_cells, most_fine_cells}) {
+    const std::size_t cells = about / multiple * multiple;
+    const double scale = static_cast<double>(cells) / (result.high - result.low);
+    result.width = (result.high - result.low) / static_cast<double>(cells);
+    parallel_tasks(2, [&](std::size_t side) {
+      auto& counts = side == numerator_side ? result.numerator : result.denominator;
+      counts = count_in_cells(side == numerator_side ? num : den, result.high, scale, cells);
+    });
+    double largest = 0.0;
+    for (std::size_t i = 0; i < cells; ++i)
+      largest = std::max(largest, unit0 * result.numerator[i] + unit1 * result.denominator[i]);
+    if (largest <= 0.5 * cell_share) return result;
+  }
+  return {};
+}
+
+Cells make_cells(const FineCounts& counts, double cell_share) {
+  const auto &num = counts.numerator, &den = counts.denominator;
+  const double n0 = counts.numerator_total, n1 = counts.denominator_total;
+  Cells empty;
+  empty.numerator_total = n0;
+  empty.denominator_total = n1;
+  empty.low = counts.low;
+  empty.high = counts.high;
+  CellMaker maker(empty, cell_share,
+                  counts.middle(std::min(lower_quantile(num, n0, central_tail),
+                                         lower_quantile(den, n1, central_tail))),
+                  counts.middle(std::max(upper_quantile(num, n0, central_tail),
+                                         upper_quantile(den, n1, central_tail))));
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (num[i] + den[i] > 0.0) maker.add(counts.middle(i), counts.upper(i), num[i], den[i]);
+  return maker.finish();
+}
+
+Cells make_cells(const CheckedScores& scores, double cell_share) {
+  const auto counts = count_finely(scores, cell_share);
+  return counts ? make_cells(*counts, cell_share) : make_cells(sort_scores(scores), cell_share);
 }
 
 std::size_t Cells::find(double logit) const {
@@ -313,7 +488,7 @@ void check_evaluation(const Calibrator& calibrator, std::string_view function,
     fail_argument(function, calibrator.kind() + " calibrator", "not fitted",
                   "fitted before it is used");
   }
-  check_finite(function, "logits", logits.values());
+  find_finite_extent(function, "logits", logits.values());
 }
 
 }  // namespace neyman::calibration

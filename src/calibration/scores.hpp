@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "neyman/calibration/calibrator.hpp"
 
-// What all calibrators do to scores before they fit: check, scale the weights, sort, and
-// summarise in fine cells.
+// What all calibrators do to scores before they fit: check, scale the weights, sort or count, and
+// summarise in cells.
 namespace neyman::calibration {
 
 /// Logits larger than this in size count as this.
@@ -24,6 +25,27 @@ struct SideWeights {
 /// Checks one side and scales its weights as `WeightMeaning` says.
 SideWeights scale_weights(std::string_view side, std::span<const double> scores,
                           std::span<const double> weights, WeightMeaning meaning);
+
+/// One side's scores in their given order, checked and within ±largest_logit, without the events
+/// that have no weight.
+struct CheckedSide {
+  std::span<const double> given;
+  std::vector<double> changed;  ///< in place of `given` where some were changed or left out
+  std::vector<double> weights;  ///< one a score; empty: all 1
+  double total = 0.0;
+  double low = 0.0, high = 0.0;  ///< extremes of the scores
+
+  std::span<const double> scores() const {
+    return changed.empty() ? given : std::span<const double>(changed);
+  }
+};
+
+struct CheckedScores {
+  CheckedSide numerator, denominator;
+};
+
+/// Checks both sides and scales their weights.
+CheckedScores check_scores(const CalibrationSet& data);
 
 /// One side's scores in increasing order.
 struct SortedSide {
@@ -72,6 +94,7 @@ void visit_in_order(const SortedScores& scores, Visit&& visit) {
   for (; j < size1; ++j) visit(z1[j], denominator_side, den.weight(j));
 }
 
+SortedScores sort_scores(CheckedScores scores);
 /// Checks, scales and sorts both sides; events without weight are left out.
 SortedScores sort_scores(const CalibrationSet& data);
 
@@ -96,7 +119,38 @@ struct Cells {
   std::size_t find(double logit) const;  ///< the cell that holds, or would hold, a score
 };
 
-Cells make_cells(const SortedScores& scores, double cell_share = 1.0 / 512);
+inline constexpr double usual_cell_share = 1.0 / 512;
+
+Cells make_cells(const SortedScores& scores, double cell_share = usual_cell_share);
+
+/// Both sides counted in narrow cells of equal width between the extreme scores: of many events
+/// all that a calibrator needs which does not look at single ones, for a tenth of the time of a
+/// sort.
+struct FineCounts {
+  std::vector<double> numerator, denominator;  ///< number of events, in the order of scores
+  double numerator_total = 0.0, denominator_total = 0.0;
+  double low = 0.0, high = 0.0;  ///< extremes of all scores
+  double width = 0.0;            ///< of a cell
+
+  std::size_t size() const { return numerator.size(); }
+  /// Cell i holds upper(i − 1) < z <= upper(i), up to rounding.
+  double upper(std::size_t i) const { return high - width * static_cast<double>(size() - 1 - i); }
+  double middle(std::size_t i) const {
+    return high - width * (static_cast<double>(size() - 1 - i) + 0.5);
+  }
+};
+
+/// The number of cells is a multiple of `multiple`. Nothing where the order of the scores says
+/// more: of few events, or where one cell holds more than half of `cell_share`, as with scores of
+/// few values or with some that are far from all others.
+std::optional<FineCounts> count_finely(const CheckedScores& scores,
+                                       double cell_share = usual_cell_share,
+                                       std::size_t multiple = 1);
+
+/// Of the same kind as those of sorted scores, with ends between fine cells.
+Cells make_cells(const FineCounts& counts, double cell_share = usual_cell_share);
+/// From fine counts where they do, else from the sorted scores.
+Cells make_cells(const CheckedScores& scores, double cell_share = usual_cell_share);
 
 /// Throws ArgumentError unless the calibrator is fitted and all logits are finite.
 void check_evaluation(const Calibrator& calibrator, std::string_view function,

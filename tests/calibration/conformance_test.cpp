@@ -128,6 +128,27 @@ TEST_P(CalibratorConformance, WholeWeightsEqualRepetition) {
               *fitted(repeated.set()), rounding);
 }
 
+TEST_P(CalibratorConformance, WholeWeightsEqualRepetitionOfManyEventsInAnyOrder) {
+  // So many that they are counted where others are sorted.
+  const Scores scores = draw_scores(15, 40000, 1.0);
+  RandomStream random(15, "multiplicities");
+  Scores repeated;
+  std::vector<double> weights0, weights1;
+  const auto repeat = [&](const std::vector<double>& side, std::vector<double>& weights,
+                          std::vector<double>& out) {
+    for (const double z : side) {
+      const auto count = random.poisson(1.0);
+      weights.push_back(static_cast<double>(count));
+      out.insert(out.end(), count, z);
+    }
+  };
+  repeat(scores.numerator, weights0, repeated.numerator);
+  repeat(scores.denominator, weights1, repeated.denominator);
+  std::reverse(repeated.numerator.begin(), repeated.numerator.end());
+  expect_same(*fitted({scores.numerator, scores.denominator, weights0, weights1}),
+              *fitted(repeated.set()), rounding);
+}
+
 TEST_P(CalibratorConformance, UnitOfOtherWeightsPlaysNoRole) {
   const Scores scores = draw_scores(2, 3000, 1.0);
   RandomStream random(2, "weights");
@@ -147,6 +168,10 @@ TEST_P(CalibratorConformance, OrderIsIrrelevant) {
   std::rotate(scores.denominator.begin(), scores.denominator.begin() + 1234,
               scores.denominator.end());
   expect_same(*first, *fitted(scores.set()), 0.0);
+  Scores many = draw_scores(3, 40000, 1.0);
+  const auto of_many = fitted(many.set());
+  std::reverse(many.numerator.begin(), many.numerator.end());
+  expect_same(*of_many, *fitted(many.set()), 0.0);
 }
 
 TEST_P(CalibratorConformance, ThreadsAreIrrelevant) {

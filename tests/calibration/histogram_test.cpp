@@ -59,6 +59,40 @@ TEST(Histogram, EqualProbabilityBinsHoldEqualShares) {
   }
 }
 
+TEST(Histogram, ManyEventsAreCountedAsTheEdgesSay) {
+  const Scores scores = draw_scores(6, 100000, 2.0);
+  const double n = 100000.0;
+  for (const auto kind : {Edges::uniform, Edges::equal_probability})
+    for (const std::size_t bins : {0, 37}) {
+      HistogramCalibrator calibrator(HistogramConfig{kind, bins, false});
+      calibrator.fit(scores.set());
+      const auto& edges = calibrator.edges();
+      ASSERT_TRUE(bins == 0 || edges.size() == bins + 1);
+      EXPECT_EQ(edges.front(), calibrator.low());
+      EXPECT_EQ(edges.back(), calibrator.high());
+      const double width = (edges.back() - edges.front()) / static_cast<double>(edges.size() - 1);
+      for (std::size_t bin = 0; bin + 1 < edges.size(); ++bin) {
+        const auto inside = [&](double z) {
+          return (z > edges[bin] || bin == 0) && z <= edges[bin + 1];
+        };
+        const auto count = [&](const std::vector<double>& side) {
+          return static_cast<double>(std::count_if(side.begin(), side.end(), inside));
+        };
+        const double n0 = count(scores.numerator), n1 = count(scores.denominator);
+        const double error = std::sqrt(1 / (n0 + 0.5) + 1 / (n1 + 0.5) - 2 / n);
+        EXPECT_NEAR(calibrator.errors(Logits{edges[bin + 1]})[0], error, 1e-12) << bin;
+        if (n0 > 1000.0 && n1 > 1000.0) {
+          EXPECT_NEAR(calibrator.values()[bin], std::log(n0 / n1), 0.004) << bin;
+        }
+        if (kind == Edges::uniform) {
+          EXPECT_NEAR(edges[bin + 1] - edges[bin], width, 1e-12);
+        } else {
+          EXPECT_NEAR((n0 + n1) / (2.0 * n), 1.0 / static_cast<double>(edges.size() - 1), 0.0011);
+        }
+      }
+    }
+}
+
 // Best segmentation by trying all of them, for a few distinct scores.
 double best_fitness(const std::vector<double>& n0, const std::vector<double>& n1, double price,
                     std::size_t& blocks) {

@@ -7,7 +7,11 @@
 #include <numeric>
 #include <vector>
 
+#include "calibration/line.hpp"
 #include "calibration/problems.hpp"
+#include "calibration/score_kernels.hpp"
+#include "core/instruction_set.hpp"
+#include "not_finite.hpp"
 
 namespace neyman::calibration {
 namespace {
@@ -103,10 +107,98 @@ TEST(Scores, CellsKeepCountsMeansAndTies) {
 
   std::vector<double> a(1000, 1.0), b(1000, 1.0);
   a[0] = 2.0;
-  const Cells ties = make_cells(sort_scores({a, b}));
+  const Cells ties = make_cells(sort_scores(CalibrationSet{a, b}));
   ASSERT_EQ(ties.size(), 2u);
   EXPECT_EQ(ties.numerator, (std::vector<double>{999.0, 1.0}));
   EXPECT_EQ(ties.denominator, (std::vector<double>{1000.0, 0.0}));
+}
+
+TEST(Scores, EveryInstructionSetFindsTheSameCells) {
+  RandomStream random(5, "scores");
+  for (const std::size_t size : {1u, 7u, 16u, 1000u, 4099u}) {
+    std::vector<double> z(size);
+    for (double& value : z) value = 3.0 * random.normal();
+    const double low = *std::min_element(z.begin(), z.end());
+    const double high = *std::max_element(z.begin(), z.end());
+    const double scale = 500.0 / std::max(high - low, 1e-3);
+    for (const auto* kernels : detail::supported(score_kernels::all_kernels)) {
+      const auto extent = kernels->find_extent(z.data(), size);
+      EXPECT_EQ(extent.low, low) << kernels->name;
+      EXPECT_EQ(extent.high, high) << kernels->name;
+      EXPECT_TRUE(extent.finite) << kernels->name;
+      std::vector<std::uint16_t> cells(size);
+      kernels->find_cells(z.data(), size, high, scale, 499, cells.data());
+      for (std::size_t i = 0; i < size; ++i)
+        ASSERT_EQ(cells[i], std::min(499, static_cast<int>((high - z[i]) * scale)))
+            << kernels->name;
+      for (const double bad : {nan, HUGE_VAL, -HUGE_VAL}) {
+        auto with = z;
+        with[size / 2] = bad;
+        EXPECT_FALSE(kernels->find_extent(with.data(), size).finite) << kernels->name;
+      }
+    }
+  }
+}
+
+TEST(Scores, FineCountsAreThoseOfEachEvent) {
+  const testing::Scores scores = testing::draw_scores(6, 50000, 1.0);
+  const auto counts = count_finely(check_scores(scores.set()), usual_cell_share, 50);
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(counts->size() % 50, 0u);
+  std::vector<double> upper, numerator(counts->size(), 0.0), denominator = numerator;
+  for (std::size_t i = 0; i < counts->size(); ++i) upper.push_back(counts->upper(i));
+  EXPECT_EQ(upper.back(), counts->high);
+  const auto count = [&](const std::vector<double>& side, std::vector<double>& out) {
+    for (const double z : side)
+      ++out[static_cast<std::size_t>(std::lower_bound(upper.begin(), upper.end(), z) -
+                                     upper.begin())];
+  };
+  count(scores.numerator, numerator);
+  count(scores.denominator, denominator);
+  EXPECT_EQ(counts->numerator, numerator);
+  EXPECT_EQ(counts->denominator, denominator);
+}
+
+TEST(Scores, CellsOfFineCountsAreThoseOfSortedScores) {
+  const testing::Scores scores = testing::draw_scores(7, 100000, 1.0);
+  const CheckedScores checked = check_scores(scores.set());
+  const auto counts = count_finely(checked);
+  ASSERT_TRUE(counts);
+  const Cells fine = make_cells(*counts), plain = make_cells(sort_scores(checked));
+  EXPECT_EQ(fine.low, plain.low);
+  EXPECT_EQ(fine.high, plain.high);
+  EXPECT_NEAR(static_cast<double>(fine.size()), static_cast<double>(plain.size()), 60.0);
+  const auto sum = [](const std::vector<double>& v) {
+    return std::accumulate(v.begin(), v.end(), 0.0);
+  };
+  EXPECT_EQ(sum(fine.numerator), 100000.0);
+  EXPECT_EQ(sum(fine.denominator), 100000.0);
+  for (std::size_t i = 0; i < fine.size(); ++i) {
+    EXPECT_LE(fine.score[i], fine.upper[i]);
+    EXPECT_LT(fine.share(i), 1.5 * usual_cell_share);
+  }
+  const Line a = fit_line(fine), b = fit_line(plain);
+  for (const double z : {-5.0, -1.0, 0.0, 1.0, 5.0}) {
+    EXPECT_NEAR(a.log_ratio(z), b.log_ratio(z), 1e-4);
+    EXPECT_NEAR(a.error(z), b.error(z), 1e-4);
+  }
+}
+
+TEST(Scores, FewTiedOrCompressedScoresAreNotCounted) {
+  testing::Scores scores = testing::draw_scores(8, 40000, 1.0);
+  EXPECT_TRUE(count_finely(check_scores(scores.set())));
+  const testing::Scores few = testing::draw_scores(8, 10000, 1.0);
+  EXPECT_FALSE(count_finely(check_scores(few.set())));
+  // As many events by their weights.
+  const std::vector<double> four(10000, 4.0);
+  EXPECT_TRUE(count_finely(check_scores({few.numerator, few.denominator, four, four})));
+  auto tied = scores;
+  for (std::size_t i = 0; i < 1000; ++i) tied.numerator[i] = 0.25;
+  EXPECT_FALSE(count_finely(check_scores(tied.set())));
+  scores.numerator[0] = 1e5;
+  EXPECT_FALSE(count_finely(check_scores(scores.set())));
+  const std::vector<double> constant(40000, 2.0);
+  EXPECT_FALSE(count_finely(check_scores({constant, constant})));
 }
 
 }  // namespace

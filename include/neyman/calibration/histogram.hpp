@@ -19,7 +19,9 @@ namespace neyman {
 /// that is constant in each block (Scargle et al. 2013, with the likelihood of the sides given the
 /// scores), which chooses its number of blocks. For the others the number of bins
 /// is, unless given, the one of least information criterion (log-likelihood of the sides
-/// less one for each bin).
+/// less one for each bin). Of more than 65 536 events, edges of equal probability lie between cells
+/// of equal width of which none holds more than 1/2048 of the sample; an event within rounding of
+/// an edge may count on either side of it.
 ///
 /// Interpolated, log r runs through the bins' values at their mean scores, as a cubic without
 /// overshoots (Fritsch and Butland 1984), straight on from the outermost mean scores to the ends

@@ -12,9 +12,10 @@ namespace neyman {
 /// The densities are estimated in t = asinh((z − c)/s), with c and s the mean and standard
 /// deviation of the scores: the ratio does not depend on the coordinate, and in this one
 /// the kernels widen in the tails and a far score costs no resolution. Events are put on a grid of
-/// 1024 points by linear binning and smoothed there, so the cost beyond one pass does not
-/// grow with the sample. Kernels are reflected at the extreme scores, so that no
-/// probability leaks out of the range.
+/// 1024 points by linear binning (more than 65 536 of them from cells that are several times
+/// narrower than its steps) and smoothed there, so the cost beyond two passes does not grow with
+/// the sample. Kernels are reflected at the extreme scores, so that no probability leaks out of the
+/// range.
 ///
 /// Bandwidth: `silverman` is 0.9 min(sd, IQR/1.34) n^(−1/5) of the narrower side, in t;
 /// `likelihood` maximises, between 0.5 and 4.7 times that, the leave-one-out likelihood of the
