@@ -1,7 +1,14 @@
 #include "neyman/calibration/isotonic.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "calibration/counts.hpp"
 #include "calibration/line.hpp"
@@ -16,18 +23,94 @@ using namespace calibration;
 
 namespace {
 
+/// A place in the order of scores: so many of each side are below.
+struct Place {
+  std::uint32_t numerator, denominator;
+};
+
+/// The place with `below` events below it; among equal scores the denominator's come first.
+Place find_place(const SortedScores& scores, std::size_t below) {
+  const auto &num = scores.numerator.scores, &den = scores.denominator.scores;
+  std::size_t low = below > den.size() ? below - den.size() : 0;
+  std::size_t high = std::min(below, num.size());
+  while (low < high) {
+    const std::size_t i = (low + high) / 2, j = below - i;
+    // Numerator i comes before denominator j − 1: more numerators are below.
+    if (num[i] < den[j - 1]) {
+      low = i + 1;
+    } else {
+      high = i;
+    }
+  }
+  return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(below - low)};
+}
+
+/// Finds where a numerator is followed by a denominator, from one place to another.
+class Cutter {
+ public:
+  Cutter(const SortedScores& scores, Place from, Place to)
+      : num_(scores.numerator.scores.data()),
+        den_(scores.denominator.scores.data()),
+        at_(from),
+        to_(to),
+        cuts_(std::make_unique_for_overwrite<Place[]>(
+            (to.numerator + to.denominator - from.numerator - from.denominator) / 2 + 1)) {}
+
+  bool both_left() const {
+    return at_.numerator < to_.numerator && at_.denominator < to_.denominator;
+  }
+  /// Which side is next cannot be predicted, so nothing branches on it.
+  void step() {
+    const std::uint32_t side = den_[at_.denominator] <= num_[at_.numerator] ? 1 : 0;
+    cuts_[size_] = at_;
+    size_ += side & (1 - before_);
+    before_ = side;
+    at_.numerator += 1 - side;
+    at_.denominator += side;
+  }
+  /// Once one side is through; the cuts in increasing order.
+  std::span<const Place> finish() {
+    if (at_.denominator < to_.denominator && before_ == 0) cuts_[size_++] = at_;
+    return {cuts_.get(), size_};
+  }
+
+ private:
+  const double *num_, *den_;
+  Place at_, to_;
+  std::unique_ptr<Place[]> cuts_;
+  std::size_t size_ = 0;
+  std::uint32_t before_ = 1;  // side of the last event
+};
+
+/// Calls visit(place) for places in increasing order, up to the end: between two of them there are
+/// denominators and then numerators, which always end in one block. Equal scores have their
+/// denominators first, so they share a block too.
+template <class Visit>
+void visit_runs(const SortedScores& scores, Visit&& visit) {
+  // What is next depends on the comparison before, so several parts go on side by side.
+  constexpr std::size_t parts = 4;
+  const std::size_t size = scores.numerator.size() + scores.denominator.size();
+  std::array<Place, parts + 1> ends;
+  for (std::size_t p = 0; p <= parts; ++p) ends[p] = find_place(scores, size * p / parts);
+  Cutter a(scores, ends[0], ends[1]), b(scores, ends[1], ends[2]), c(scores, ends[2], ends[3]),
+      d(scores, ends[3], ends[4]);
+  while (a.both_left() && b.both_left() && c.both_left() && d.both_left()) {
+    a.step();
+    b.step();
+    c.step();
+    d.step();
+  }
+  std::size_t part = 0;
+  for (Cutter* cutter : {&a, &b, &c, &d}) {
+    while (cutter->both_left()) cutter->step();
+    for (const Place& cut : cutter->finish()) visit(cut);
+    visit(ends[++part]);
+  }
+}
+
 struct PooledBlock {
   double numerator = 0.0, denominator = 0.0;
-  double numerator_moment = 0.0, denominator_moment = 0.0;  // Σ w z
-  double first = 0.0, last = 0.0;
-
-  void add(const PooledBlock& next) {
-    numerator += next.numerator;
-    denominator += next.denominator;
-    numerator_moment += next.numerator_moment;
-    denominator_moment += next.denominator_moment;
-    last = next.last;
-  }
+  Place end{0, 0};
 };
 
 // The share of the denominator must rise from block to block; without divisions.
@@ -35,39 +118,54 @@ bool violates(const PooledBlock& a, const PooledBlock& b) {
   return a.denominator * b.numerator >= b.denominator * a.numerator;
 }
 
-void push(std::vector<PooledBlock>& blocks, PooledBlock next) {
+inline void push(std::vector<PooledBlock>& blocks, PooledBlock next) {
   while (!blocks.empty() && violates(blocks.back(), next)) {
-    PooledBlock pooled = blocks.back();
+    next.numerator += blocks.back().numerator;
+    next.denominator += blocks.back().denominator;
     blocks.pop_back();
-    pooled.add(next);
-    next = pooled;
   }
   blocks.push_back(next);
 }
 
-// A run of denominators and the run of numerators after it always end in one block, so they are
-// pooled before they are pushed. Equal scores are visited denominators first, so they share a
-// block from the start.
+double sum_weights(const SortedSide& side, std::size_t begin, std::size_t end) {
+  if (side.weights.empty()) return static_cast<double>(end - begin);
+  double sum = 0.0;
+  for (std::size_t i = begin; i < end; ++i) sum += side.weights[i];
+  return sum;
+}
+
 std::vector<PooledBlock> pool(const SortedScores& scores) {
   std::vector<PooledBlock> blocks;
-  PooledBlock run;
-  std::size_t before = numerator_side;
-  visit_in_order(scores, [&](double z, std::size_t side, double weight) {
-    if (side > before) {
-      if (run.numerator + run.denominator > 0.0) push(blocks, run);
-      run = PooledBlock();
-    }
-    before = side;
-    const double n0 = weight * to_numerator[side], n1 = weight * to_denominator[side];
-    if (run.numerator + run.denominator == 0.0) run.first = z;
-    run.numerator += n0;
-    run.denominator += n1;
-    run.numerator_moment += n0 * z;
-    run.denominator_moment += n1 * z;
-    run.last = z;
+  Place begin{0, 0};
+  visit_runs(scores, [&](Place end) {
+    if (end.numerator == begin.numerator && end.denominator == begin.denominator) return;
+    push(blocks, {sum_weights(scores.numerator, begin.numerator, end.numerator),
+                  sum_weights(scores.denominator, begin.denominator, end.denominator), end});
+    begin = end;
   });
-  push(blocks, run);
   return blocks;
+}
+
+// Scores of one side's part of a block.
+struct Stretch {
+  double moment = 0.0;  // Σ w z
+  double first = std::numeric_limits<double>::infinity(), last = -first;
+};
+
+Stretch summarise(const SortedSide& side, std::size_t begin, std::size_t end) {
+  Stretch result;
+  if (begin == end) return result;
+  // Several sums at once: each addition waits for the one before.
+  constexpr std::size_t sums = 8;
+  std::array<double, sums> moments{};
+  std::size_t i = begin;
+  for (; i + sums <= end; i += sums)
+    for (std::size_t l = 0; l < sums; ++l) moments[l] += side.weight(i + l) * side.scores[i + l];
+  for (; i < end; ++i) moments[0] += side.weight(i) * side.scores[i];
+  for (const double moment : moments) result.moment += moment;
+  result.first = side.scores[begin];
+  result.last = side.scores[end - 1];
+  return result;
 }
 
 }  // namespace
@@ -86,27 +184,34 @@ std::unique_ptr<Calibrator> IsotonicCalibrator::fresh() const {
 }
 
 void IsotonicCalibrator::fit(const CalibrationSet& data) {
-  const SortedScores scores = sort_scores(data);
+  CheckedScores checked = check_scores(data);
+  const auto counts = count_finely(checked);
+  const SortedScores scores = sort_scores(std::move(checked));
   const double n0 = scores.numerator.total, n1 = scores.denominator.total;
-  const Line line = fit_line(make_cells(scores));
+  const Line line = fit_line(counts ? make_cells(*counts) : make_cells(scores));
   const std::vector<PooledBlock> blocks = pool(scores);
   steps_.clear();
   centres_.clear();
   values_.clear();
   errors_.clear();
-  for (std::size_t k = 0; k < blocks.size(); ++k) {
-    const PooledBlock& block = blocks[k];
+  Place begin{0, 0};
+  double before = 0.0;  // last score of the block before
+  for (const PooledBlock& block : blocks) {
+    const Stretch num = summarise(scores.numerator, begin.numerator, block.end.numerator);
+    const Stretch den = summarise(scores.denominator, begin.denominator, block.end.denominator);
+    const double first = std::min(num.first, den.first), last = std::max(num.last, den.last);
     const double share = block.numerator / n0 + block.denominator / n1;
-    const double moment = block.numerator_moment / n0 + block.denominator_moment / n1;
-    const double centre = std::clamp(moment / share, block.first, block.last);
+    const double centre = std::clamp((num.moment / n0 + den.moment / n1) / share, first, last);
     const Estimate estimate =
         estimate_from_counts(block.numerator, block.denominator, n0, n1, line, centre);
+    if (!values_.empty()) steps_.push_back(before + 0.5 * (first - before));
     centres_.push_back(centre);
     // The prior may turn the order of small blocks; the curve stays monotone.
     values_.push_back(values_.empty() ? estimate.log_ratio
                                       : std::min(values_.back(), estimate.log_ratio));
     errors_.push_back(estimate.error);
-    if (k > 0) steps_.push_back(blocks[k - 1].last + 0.5 * (block.first - blocks[k - 1].last));
+    begin = block.end;
+    before = last;
   }
   low_ = scores.low();
   high_ = scores.high();

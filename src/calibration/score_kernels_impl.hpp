@@ -43,8 +43,38 @@ void find_cells(const double* values, std::size_t count, double top, double scal
   }
 }
 
+constexpr std::uint32_t sign_bit = 0x80000000U;
+
+bool to_float_keys(const double* values, std::size_t count, std::uint32_t* __restrict keys) {
+  constexpr std::size_t part = 4096;
+  for (std::size_t begin = 0; begin < count; begin += part) {
+    const std::size_t end = begin + part < count ? begin + part : count;
+    std::uint32_t different = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const float value = static_cast<float>(values[i]) + 0.0F;
+      different |= static_cast<double>(value) != values[i] ? 1U : 0U;
+      std::int32_t bits;
+      __builtin_memcpy(&bits, &value, sizeof bits);
+      keys[i] =
+          static_cast<std::uint32_t>(bits) ^ (static_cast<std::uint32_t>(bits >> 31) | sign_bit);
+    }
+    if (different != 0) return false;
+  }
+  return true;
+}
+
+void from_float_keys(const std::uint32_t* keys, std::size_t count, double* __restrict values) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto negative = ~static_cast<std::uint32_t>(static_cast<std::int32_t>(keys[i]) >> 31);
+    const std::uint32_t bits = keys[i] ^ (negative | sign_bit);
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    values[i] = static_cast<double>(value);
+  }
+}
+
 }  // namespace
 
-NEYMAN_DEFINE_KERNELS(find_extent, find_cells);
+NEYMAN_DEFINE_KERNELS(find_extent, find_cells, to_float_keys, from_float_keys);
 
 }  // namespace neyman::calibration::score_kernels

@@ -57,32 +57,20 @@ double from_key(std::uint64_t key) {
   return std::bit_cast<double>((key >> 63) ? key & ~(std::uint64_t{1} << 63) : ~key);
 }
 
-// The same for a score that is a float, as many classifiers give: half the bits to sort.
-std::uint32_t to_float_key(double value) {
-  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value) + 0.0f);
-  return (bits >> 31) ? ~bits : bits | (std::uint32_t{1} << 31);
-}
-
-double from_key(std::uint32_t key) {
-  return std::bit_cast<float>((key >> 31) ? key & ~(std::uint32_t{1} << 31) : ~key);
-}
-
-bool all_floats(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double value) {
-    return static_cast<double>(static_cast<float>(value)) == value;
-  });
-}
-
-template <class Key>
-struct KeyOnly {
-  Key key;
-};
-
 template <class Key>
 struct KeyWithWeight {
   Key key;
   double weight;
 };
+
+template <class Key>
+Key key_of(Key key) {
+  return key;
+}
+template <class Key>
+Key key_of(const KeyWithWeight<Key>& item) {
+  return item.key;
+}
 
 constexpr int digit_bits = 11, most_digits = 3;
 constexpr std::size_t radix = std::size_t{1} << digit_bits;
@@ -92,7 +80,7 @@ constexpr std::size_t moves_an_item = 8;  // more, and sorting by all bits is fa
 template <class Item>
 void sort_by_bits(std::vector<Item>& items, int shift, int digits) {
   const auto digit = [&](const Item& item, int d) {
-    return static_cast<std::size_t>(item.key >> (shift + d * digit_bits)) & (radix - 1);
+    return static_cast<std::size_t>(key_of(item) >> (shift + d * digit_bits)) & (radix - 1);
   };
   std::vector<std::array<std::uint32_t, radix>> counts(static_cast<std::size_t>(digits));
   for (const Item& item : items)
@@ -117,7 +105,7 @@ bool insert_nearby(std::vector<Item>& items) {
   for (std::size_t i = 1; i < items.size(); ++i) {
     const Item item = items[i];
     std::size_t at = i;
-    for (; at > 0 && items[at - 1].key > item.key; --at) {
+    for (; at > 0 && key_of(items[at - 1]) > key_of(item); --at) {
       items[at] = items[at - 1];
       if (--moves == 0) {
         items[at - 1] = item;
@@ -133,8 +121,8 @@ bool insert_nearby(std::vector<Item>& items) {
 /// wrong order; by all bits where many are.
 template <class Item>
 void radix_sort(std::vector<Item>& items) {
-  auto differs = decltype(items[0].key){0};
-  for (const Item& item : items) differs |= item.key ^ items[0].key;
+  auto differs = key_of(items[0]) ^ key_of(items[0]);
+  for (const Item& item : items) differs |= key_of(item) ^ key_of(items[0]);
   const int bits = std::bit_width(differs);
   const int shift = std::max(0, bits - most_digits * digit_bits);
   sort_by_bits(items, shift, (bits - shift + digit_bits - 1) / digit_bits);
@@ -146,27 +134,25 @@ template <class Item>
 void sort_items(std::vector<Item>& items) {
   if (items.size() < radix_threshold) {
     std::stable_sort(items.begin(), items.end(),
-                     [](const Item& a, const Item& b) { return a.key < b.key; });
+                     [](const Item& a, const Item& b) { return key_of(a) < key_of(b); });
   } else {
     radix_sort(items);
   }
 }
 
-template <class Key, class ToKey>
-void sort_by(ToKey to, std::vector<double>& scores, std::vector<double>& weights) {
-  const std::size_t n = scores.size();
+// Sorts keys of scores with the weights, where there are any, which it puts in the same order.
+template <class Key>
+void sort_keys(std::vector<Key>& keys, std::vector<double>& weights) {
   if (weights.empty()) {
-    std::vector<KeyOnly<Key>> items(n);
-    for (std::size_t i = 0; i < n; ++i) items[i].key = to(scores[i]);
-    sort_items(items);
-    for (std::size_t i = 0; i < n; ++i) scores[i] = from_key(items[i].key);
+    sort_items(keys);
     return;
   }
+  const std::size_t n = keys.size();
   std::vector<KeyWithWeight<Key>> items(n);
-  for (std::size_t i = 0; i < n; ++i) items[i] = {to(scores[i]), weights[i]};
+  for (std::size_t i = 0; i < n; ++i) items[i] = {keys[i], weights[i]};
   sort_items(items);
   for (std::size_t i = 0; i < n; ++i) {
-    scores[i] = from_key(items[i].key);
+    keys[i] = items[i].key;
     weights[i] = items[i].weight;
   }
 }
@@ -239,10 +225,8 @@ CheckedSide check_side(std::string_view side, std::span<const double> scores,
 SortedSide sort_side(CheckedSide side) {
   SortedSide result;
   result.total = side.total;
-  if (side.changed.empty()) side.changed.assign(side.given.begin(), side.given.end());
-  result.scores = std::move(side.changed);
   result.weights = std::move(side.weights);
-  sort_with_weights(result.scores, result.weights);
+  result.scores = sort_with_weights(side.scores(), result.weights);
   return result;
 }
 
@@ -296,12 +280,21 @@ SideWeights scale_weights(std::string_view side, std::span<const double> scores,
   return scale_checked(side, scores, weights, meaning);
 }
 
-void sort_with_weights(std::vector<double>& scores, std::vector<double>& weights) {
-  if (all_floats(scores)) {
-    sort_by<std::uint32_t>(to_float_key, scores, weights);
-  } else {
-    sort_by<std::uint64_t>(to_key, scores, weights);
+std::vector<double> sort_with_weights(std::span<const double> scores,
+                                      std::vector<double>& weights) {
+  const std::size_t n = scores.size();
+  std::vector<double> sorted(n);
+  std::vector<std::uint32_t> float_keys(n);
+  if (score_kernels::kernels().to_float_keys(scores.data(), n, float_keys.data())) {
+    sort_keys(float_keys, weights);
+    score_kernels::kernels().from_float_keys(float_keys.data(), n, sorted.data());
+    return sorted;
   }
+  std::vector<std::uint64_t> keys(n);
+  std::transform(scores.begin(), scores.end(), keys.begin(), to_key);
+  sort_keys(keys, weights);
+  std::transform(keys.begin(), keys.end(), sorted.begin(), from_key);
+  return sorted;
 }
 
 double SortedScores::low() const {

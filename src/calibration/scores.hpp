@@ -98,8 +98,9 @@ SortedScores sort_scores(CheckedScores scores);
 /// Checks, scales and sorts both sides; events without weight are left out.
 SortedScores sort_scores(const CalibrationSet& data);
 
-/// Sorts in increasing order, with the weights where there are any. Radix sort: O(n).
-void sort_with_weights(std::vector<double>& scores, std::vector<double>& weights);
+/// The scores in increasing order; the weights, where there are any, are put in the same order.
+/// Radix sort: O(n).
+std::vector<double> sort_with_weights(std::span<const double> scores, std::vector<double>& weights);
 
 /// Both sides summarised in cells of neighbouring scores, in increasing order. Within a cell
 /// only the mean score is kept, so cells are fine: about 1/512 of the balanced sample each,

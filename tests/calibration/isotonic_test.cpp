@@ -66,6 +66,70 @@ TEST(Isotonic, StepsAreTheIsotonicRegression) {
   }
 }
 
+// Mean scores of the blocks, pooled one distinct score after the other.
+std::vector<double> plain_centres(const CalibrationSet& data) {
+  struct Counts {
+    double n0 = 0.0, n1 = 0.0, moment0 = 0.0, moment1 = 0.0;
+  };
+  std::map<double, Counts> at;
+  Counts total;
+  for (std::size_t i = 0; i < data.numerator.size(); ++i) {
+    const double w = data.numerator_weights.empty() ? 1.0 : data.numerator_weights[i];
+    at[data.numerator[i]].n0 += w;
+    total.n0 += w;
+  }
+  for (std::size_t i = 0; i < data.denominator.size(); ++i) {
+    const double w = data.denominator_weights.empty() ? 1.0 : data.denominator_weights[i];
+    at[data.denominator[i]].n1 += w;
+    total.n1 += w;
+  }
+  std::vector<Counts> blocks;
+  for (const auto& [z, counts] : at) {
+    if (counts.n0 + counts.n1 == 0.0) continue;
+    Counts next{counts.n0, counts.n1, counts.n0 * z, counts.n1 * z};
+    while (!blocks.empty() && blocks.back().n1 * next.n0 >= next.n1 * blocks.back().n0) {
+      const Counts& back = blocks.back();
+      next = {next.n0 + back.n0, next.n1 + back.n1, next.moment0 + back.moment0,
+              next.moment1 + back.moment1};
+      blocks.pop_back();
+    }
+    blocks.push_back(next);
+  }
+  std::vector<double> centres;
+  for (const Counts& block : blocks)
+    centres.push_back((block.moment0 / total.n0 + block.moment1 / total.n1) /
+                      (block.n0 / total.n0 + block.n1 / total.n1));
+  return centres;
+}
+
+TEST(Isotonic, PoolsAsOneScoreAfterTheOtherDoes) {
+  RandomStream random(6, "pool");
+  for (const std::size_t size : {1u, 2u, 3u, 5u, 40u, 3000u, 50000u})
+    for (const int shape : {0, 1, 2, 3}) {
+      Scores scores = draw_scores(size, size, 1.0);
+      if (shape == 1 && size > 1) scores.numerator.resize(size / 2);
+      std::vector<double> w0(scores.numerator.size()), w1(scores.denominator.size());
+      for (auto* side : {&scores.numerator, &scores.denominator})
+        for (double& z : *side) {
+          if (shape == 1) z = 0.1 * std::round(10.0 * z);  // ties
+          if (shape == 2) z = static_cast<float>(z);
+          if (shape == 3 && side == &scores.denominator) z += 100.0;  // apart
+        }
+      for (auto* weights : {&w0, &w1})
+        for (double& w : *weights) w = static_cast<double>(1 + random.below(3));
+      for (const bool weighted : {false, true}) {
+        CalibrationSet data = scores.set();
+        if (weighted) data.numerator_weights = w0, data.denominator_weights = w1;
+        IsotonicCalibrator calibrator;
+        calibrator.fit(data);
+        const auto expected = plain_centres(data);
+        ASSERT_EQ(calibrator.centres().size(), expected.size()) << size << " " << shape;
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          ASSERT_NEAR(calibrator.centres()[i], expected[i], 1e-9) << size << " " << shape;
+      }
+    }
+}
+
 TEST(Isotonic, PoolsViolatorsInTheOrderOfScoresNotOfInput) {
   // Unsorted input; by score the labels are 0 1 0 1, of which the middle two are pooled.
   const std::vector<double> a{2.0, 0.0}, b{3.0, 1.0};

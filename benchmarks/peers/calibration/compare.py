@@ -13,8 +13,8 @@ PAIRS = 10_000
 
 
 WHY = {
-    "isotonic": "checks, keys and the radix sort take nearly half, the rest are two passes over both sides in the order "
-                "of scores: the cells of the sigmoid that keeps the ends finite, and the pooling",
+    "isotonic": "the radix sort of both sides takes nearly half, the rest are the merge of the sides, the pooling, whose "
+                "branches cannot be predicted, and the counts for the sigmoid that keeps the ends finite",
     "histogram": "two passes over the scores, one for their range and the check that they are finite, one that counts "
                  "them in 16 384 cells, take most of it; the rest are the sigmoid that fills empty bins and the bins",
     "kde": "counting takes a millisecond, as for histograms, and the rest looks each score up on a grid of 1024 points",
