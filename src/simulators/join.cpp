@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "neyman/core/check.hpp"
 #include "simulators/shapes.hpp"
@@ -36,17 +37,23 @@ void Join::sample(std::span<const double> point, RandomStream& random, Matrix& o
 /// Draws part after part and puts the columns in their places.
 void Join::draw(Matrix& out,
                 const std::function<void(const Distribution&, Matrix&)>& draw_part) const {
-  std::size_t offset = 0;
-  Matrix drawn;
+  std::vector<Matrix> drawn;
   for (const auto& part : parts_) {
-    const std::size_t d = part->dimension();
-    if (drawn.cols() != d || drawn.rows() != out.rows()) drawn = Matrix(out.rows(), d);
-    draw_part(*part, drawn);
-    const double* from = drawn.data();
-    double* to = out.data() + offset;
-    for (std::size_t i = 0; i < out.rows(); ++i, to += dimension_)
-      for (std::size_t j = 0; j < d; ++j) to[j] = *from++;
-    offset += d;
+    drawn.emplace_back(out.rows(), part->dimension());
+    draw_part(*part, drawn.back());
+  }
+  // Few rows at a time, which stay in the cache from one column to the next.
+  constexpr std::size_t few = 256;
+  for (std::size_t begin = 0; begin < out.rows(); begin += few) {
+    const std::size_t end = std::min(begin + few, out.rows());
+    std::size_t column = 0;
+    for (const Matrix& part : drawn) {
+      for (std::size_t j = 0; j < part.cols(); ++j, ++column) {
+        const double* from = part.data() + j;
+        double* to = out.data() + column;
+        for (std::size_t i = begin; i < end; ++i) to[i * dimension_] = from[i * part.cols()];
+      }
+    }
   }
 }
 

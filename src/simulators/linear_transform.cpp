@@ -3,11 +3,13 @@
 #include <Eigen/Core>
 #include <Eigen/LU>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "neyman/core/check.hpp"
+#include "simulators/linear_kernels.hpp"
 #include "simulators/reading.hpp"
 #include "simulators/shapes.hpp"
 
@@ -125,6 +127,20 @@ void LinearTransform::sample(std::span<const double> point, RandomStream& random
 
 void LinearTransform::apply(const Matrix& z, const Matrix& matrix, std::span<const double> offset,
                             Matrix& out) {
+  // A product of few columns is less work than what a general one does around it.
+  constexpr std::size_t few = 8;
+  constexpr std::size_t most = linear_kernels::most_outputs;
+  if (matrix.rows() <= most && matrix.cols() < few) {
+    std::array<double, few * most> columns{};
+    std::array<double, most> end{};
+    for (std::size_t j = 0; j < matrix.rows(); ++j) {
+      for (std::size_t k = 0; k < matrix.cols(); ++k) columns[k * most + j] = matrix(j, k);
+      end[j] = offset[j];
+    }
+    linear_kernels::kernels().transform(z.data(), z.rows(), z.cols(), columns.data(), end.data(),
+                                        matrix.rows(), out.data());
+    return;
+  }
   Eigen::Map<RowMajor> x(out.data(), static_cast<Eigen::Index>(out.rows()),
                          static_cast<Eigen::Index>(out.cols()));
   x.noalias() = map(z) * map(matrix).transpose();

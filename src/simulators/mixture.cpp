@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -260,21 +261,28 @@ void Mixture::sample_each(MatrixView points, RandomStream& random, Matrix& out) 
 void Mixture::draw(MatrixView cumulative, RandomStream& random, Matrix& out,
                    const DrawComponent& draw_component) const {
   const std::size_t rows = out.rows(), d = dimension(), count = components_.size();
-  // Each row chooses its component; each component then draws all its rows at once.
+  // Each row chooses its component; each component then draws all its rows at once. What a row
+  // chooses cannot be predicted, so nothing branches on it.
   std::vector<double> uniform(rows);
   random.fill_uniform(uniform);
-  std::vector<std::vector<std::size_t>> chosen(count);
+  std::vector<std::size_t> choice(rows), begins(count + 1, 0), chosen(rows);
   for (std::size_t i = 0; i < rows; ++i) {
     std::size_t k = 0;
     for (std::size_t c = 0; c + 1 < count; ++c) k += uniform[i] >= cumulative(i, c) ? 1 : 0;
-    chosen[k].push_back(i);
+    choice[i] = k;
+    ++begins[k + 1];
   }
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::vector<std::size_t> next(begins.begin(), begins.end() - 1);
+  for (std::size_t i = 0; i < rows; ++i) chosen[next[choice[i]]++] = i;
   for (std::size_t k = 0; k < count; ++k) {
-    if (chosen[k].empty()) continue;
-    Matrix drawn(chosen[k].size(), d);
-    draw_component(k, chosen[k], drawn);
-    for (std::size_t i = 0; i < chosen[k].size(); ++i)
-      std::copy_n(drawn.row(i).begin(), d, out.row(chosen[k][i]).begin());
+    const auto own = std::span(chosen).subspan(begins[k], begins[k + 1] - begins[k]);
+    if (own.empty()) continue;
+    Matrix drawn(own.size(), d);
+    draw_component(k, own, drawn);
+    const double* from = drawn.data();
+    for (const std::size_t row : own)
+      for (std::size_t j = 0; j < d; ++j) out.data()[row * d + j] = *from++;
   }
 }
 

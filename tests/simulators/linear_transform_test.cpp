@@ -1,9 +1,11 @@
 #include "neyman/simulators/linear_transform.hpp"
 
+#include "core/instruction_set.hpp"
 #include "neyman/simulators/exponential.hpp"
 #include "neyman/simulators/join.hpp"
 #include "neyman/simulators/multivariate_normal.hpp"
 #include "neyman/simulators/normal.hpp"
+#include "simulators/linear_kernels.hpp"
 #include "simulators/reference.hpp"
 
 namespace neyman {
@@ -60,6 +62,57 @@ TEST(LinearTransform, SamplesAreTransformed) {
   EXPECT_NEAR(first.mean, 1.0, std::sqrt(4.25) * unit);
   EXPECT_NEAR(first.variance, 4.25, 4.25 * std::sqrt(2.0) * unit);
   EXPECT_NEAR(cross, -0.5, std::sqrt(4.25 * 10.0 + 0.25) * unit);
+}
+
+TEST(LinearTransform, EveryInstructionSetGivesThePlainProduct) {
+  constexpr std::size_t most = linear_kernels::most_outputs;
+  RandomStream random(4, "linear");
+  for (const std::size_t rows : {1u, 2u, 7u, 100u})
+    for (const std::size_t inputs : {1u, 2u, 5u, 7u})
+      for (std::size_t outputs = 1; outputs <= most; ++outputs) {
+        std::vector<double> z(rows * inputs), columns(inputs * most, 0.0), offset(most, 0.0);
+        random.fill_normal(z);
+        for (std::size_t j = 0; j < outputs; ++j) {
+          for (std::size_t k = 0; k < inputs; ++k) columns[k * most + j] = random.normal();
+          offset[j] = random.normal();
+        }
+        std::vector<double> expected(rows * outputs + 1);
+        for (std::size_t i = 0; i < rows; ++i)
+          for (std::size_t j = 0; j < outputs; ++j) {
+            double sum = columns[j] * z[i * inputs];
+            for (std::size_t k = 1; k < inputs; ++k)
+              sum += columns[k * most + j] * z[i * inputs + k];
+            expected[i * outputs + j] = sum + offset[j];
+          }
+        expected.back() = 77.0;  // what comes after the rows stays
+        std::vector<double> first;
+        for (const auto* kernels : detail::supported(linear_kernels::all_kernels)) {
+          std::vector<double> x(expected.size(), 77.0);
+          kernels->transform(z.data(), rows, inputs, columns.data(), offset.data(), outputs,
+                             x.data());
+          for (std::size_t i = 0; i < x.size(); ++i)
+            ASSERT_NEAR(x[i], expected[i], 1e-13)
+                << kernels->name << ", " << rows << " rows of " << inputs;
+          if (first.empty()) first = x;
+          ASSERT_EQ(x, first) << kernels->name << ", " << rows << " rows of " << inputs;
+        }
+      }
+}
+
+TEST(LinearTransform, ManyColumnsAndRowsToo) {
+  // Beyond what the kernels take: ten of each.
+  std::vector<DistributionPtr> parts(10, std::make_shared<Normal>(1.0, 2.0));
+  const auto z = std::make_shared<Join>(parts);
+  std::vector<std::vector<Expression>> matrix(10, std::vector<Expression>(10, 0.5));
+  Matrix drawn(50, 10), x(50, 10);
+  RandomStream first(5, "linear"), second(5, "linear");
+  z->sample({}, first, drawn);
+  LinearTransform(z, matrix, std::vector<Expression>(10, 3.0)).sample({}, second, x);
+  for (std::size_t i = 0; i < 50; ++i) {
+    double sum = 3.0;
+    for (const double value : drawn.row(i)) sum += 0.5 * value;
+    for (std::size_t j = 0; j < 10; ++j) EXPECT_NEAR(x(i, j), sum, 1e-12);
+  }
 }
 
 TEST(LinearTransform, SamplesAndInverseAgreeRowByRow) {
