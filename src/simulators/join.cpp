@@ -9,6 +9,27 @@
 
 namespace neyman {
 
+namespace {
+
+/// The columns of all parts in their places.
+void put_together(const std::vector<Matrix>& parts, Matrix& out) {
+  // Few rows at a time, which stay in the cache from one column to the next.
+  constexpr std::size_t few = 256;
+  for (std::size_t begin = 0; begin < out.rows(); begin += few) {
+    const std::size_t end = std::min(begin + few, out.rows());
+    std::size_t column = 0;
+    for (const Matrix& part : parts) {
+      for (std::size_t j = 0; j < part.cols(); ++j, ++column) {
+        const double* from = part.data() + j;
+        double* to = out.data() + column;
+        for (std::size_t i = begin; i < end; ++i) to[i * out.cols()] = from[i * part.cols()];
+      }
+    }
+  }
+}
+
+}  // namespace
+
 Join::Join(std::vector<DistributionPtr> parts) : parts_(std::move(parts)) {
   check_at_least("join", "parts", parts_.size(), 1);
   for (const auto& part : parts_) {
@@ -31,36 +52,29 @@ DistributionPtr Join::make(Settings settings, const ParameterSpace& parameters,
 
 void Join::sample(std::span<const double> point, RandomStream& random, Matrix& out) const {
   detail::check_shape(*this, out);
-  draw(out, [&](const Distribution& part, Matrix& drawn) { part.sample(point, random, drawn); });
-}
-
-/// Draws part after part and puts the columns in their places.
-void Join::draw(Matrix& out,
-                const std::function<void(const Distribution&, Matrix&)>& draw_part) const {
-  std::vector<Matrix> drawn;
-  for (const auto& part : parts_) {
-    drawn.emplace_back(out.rows(), part->dimension());
-    draw_part(*part, drawn.back());
-  }
-  // Few rows at a time, which stay in the cache from one column to the next.
-  constexpr std::size_t few = 256;
-  for (std::size_t begin = 0; begin < out.rows(); begin += few) {
-    const std::size_t end = std::min(begin + few, out.rows());
-    std::size_t column = 0;
-    for (const Matrix& part : drawn) {
-      for (std::size_t j = 0; j < part.cols(); ++j, ++column) {
-        const double* from = part.data() + j;
-        double* to = out.data() + column;
-        for (std::size_t i = begin; i < end; ++i) to[i * dimension_] = from[i * part.cols()];
-      }
-    }
-  }
+  put_together(sample_parts(point, random, out.rows()), out);
 }
 
 void Join::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
   detail::check_shape(*this, points, out);
-  draw(out,
-       [&](const Distribution& part, Matrix& drawn) { part.sample_each(points, random, drawn); });
+  put_together(draw(out.rows(), [&](const Distribution& part,
+                                    Matrix& drawn) { part.sample_each(points, random, drawn); }),
+               out);
+}
+
+std::vector<Matrix> Join::sample_parts(std::span<const double> point, RandomStream& random,
+                                       std::size_t rows) const {
+  return draw(rows,
+              [&](const Distribution& part, Matrix& drawn) { part.sample(point, random, drawn); });
+}
+
+std::vector<Matrix> Join::draw(std::size_t rows, const DrawPart& draw_part) const {
+  std::vector<Matrix> drawn;
+  for (const auto& part : parts_) {
+    drawn.emplace_back(rows, part->dimension());
+    draw_part(*part, drawn.back());
+  }
+  return drawn;
 }
 
 bool Join::has_density() const {

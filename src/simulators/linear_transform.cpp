@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "neyman/core/check.hpp"
+#include "neyman/simulators/join.hpp"
 #include "simulators/linear_kernels.hpp"
 #include "simulators/reading.hpp"
 #include "simulators/shapes.hpp"
@@ -28,6 +29,30 @@ ConstMap map(const Matrix& matrix) {
 bool all_constant(const std::vector<Expression>& expressions) {
   return std::all_of(expressions.begin(), expressions.end(),
                      [](const auto& e) { return e.constant(); });
+}
+
+/// Less work than what a general product does around it.
+bool is_small(const Matrix& matrix) {
+  return matrix.rows() <= linear_kernels::most_outputs &&
+         matrix.cols() <= linear_kernels::most_inputs;
+}
+
+/// The parts have the columns of z.
+void apply_small(std::span<const Matrix> parts, const Matrix& matrix,
+                 std::span<const double> offset, Matrix& out) {
+  constexpr std::size_t most = linear_kernels::most_outputs;
+  std::array<linear_kernels::Input, linear_kernels::most_inputs> z{};
+  std::size_t inputs = 0;
+  for (const Matrix& part : parts)
+    for (std::size_t j = 0; j < part.cols(); ++j) z[inputs++] = {part.data() + j, part.cols()};
+  std::array<double, linear_kernels::most_inputs * most> columns{};
+  std::array<double, most> end{};
+  for (std::size_t j = 0; j < matrix.rows(); ++j) {
+    for (std::size_t k = 0; k < inputs; ++k) columns[k * most + j] = matrix(j, k);
+    end[j] = offset[j];
+  }
+  linear_kernels::kernels().transform(z.data(), inputs, out.rows(), columns.data(), end.data(),
+                                      matrix.rows(), out.data());
 }
 
 }  // namespace
@@ -120,6 +145,11 @@ void LinearTransform::sample(std::span<const double> point, RandomStream& random
   detail::check_shape(*this, out);
   const auto a = matrix(point);
   const auto b = offset(point);
+  // What a join draws is in columns, which the product takes as they are.
+  if (const auto* join = dynamic_cast<const Join*>(of_.get()); join != nullptr && is_small(a)) {
+    apply_small(join->sample_parts(point, random, out.rows()), a, b, out);
+    return;
+  }
   Matrix z(out.rows(), cols_);
   of_->sample(point, random, z);
   apply(z, a, b, out);
@@ -127,18 +157,8 @@ void LinearTransform::sample(std::span<const double> point, RandomStream& random
 
 void LinearTransform::apply(const Matrix& z, const Matrix& matrix, std::span<const double> offset,
                             Matrix& out) {
-  // A product of few columns is less work than what a general one does around it.
-  constexpr std::size_t few = 8;
-  constexpr std::size_t most = linear_kernels::most_outputs;
-  if (matrix.rows() <= most && matrix.cols() < few) {
-    std::array<double, few * most> columns{};
-    std::array<double, most> end{};
-    for (std::size_t j = 0; j < matrix.rows(); ++j) {
-      for (std::size_t k = 0; k < matrix.cols(); ++k) columns[k * most + j] = matrix(j, k);
-      end[j] = offset[j];
-    }
-    linear_kernels::kernels().transform(z.data(), z.rows(), z.cols(), columns.data(), end.data(),
-                                        matrix.rows(), out.data());
+  if (is_small(matrix)) {
+    apply_small({&z, 1}, matrix, offset, out);
     return;
   }
   Eigen::Map<RowMajor> x(out.data(), static_cast<Eigen::Index>(out.rows()),

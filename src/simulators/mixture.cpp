@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -265,18 +265,20 @@ void Mixture::draw(MatrixView cumulative, RandomStream& random, Matrix& out,
   // chooses cannot be predicted, so nothing branches on it.
   std::vector<double> uniform(rows);
   random.fill_uniform(uniform);
-  std::vector<std::size_t> choice(rows), begins(count + 1, 0), chosen(rows);
+  std::vector<std::uint32_t> choice(rows);
   for (std::size_t i = 0; i < rows; ++i) {
-    std::size_t k = 0;
+    std::uint32_t k = 0;
     for (std::size_t c = 0; c + 1 < count; ++c) k += uniform[i] >= cumulative(i, c) ? 1 : 0;
     choice[i] = k;
-    ++begins[k + 1];
   }
-  std::partial_sum(begins.begin(), begins.end(), begins.begin());
-  std::vector<std::size_t> next(begins.begin(), begins.end() - 1);
-  for (std::size_t i = 0; i < rows; ++i) chosen[next[choice[i]]++] = i;
+  std::vector<std::size_t> chosen(rows + 1);
   for (std::size_t k = 0; k < count; ++k) {
-    const auto own = std::span(chosen).subspan(begins[k], begins[k + 1] - begins[k]);
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+      chosen[size] = i;
+      size += choice[i] == k ? 1 : 0;
+    }
+    const auto own = std::span(chosen).first(size);
     if (own.empty()) continue;
     Matrix drawn(own.size(), d);
     draw_component(k, own, drawn);

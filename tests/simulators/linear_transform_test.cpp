@@ -85,10 +85,12 @@ TEST(LinearTransform, EveryInstructionSetGivesThePlainProduct) {
             expected[i * outputs + j] = sum + offset[j];
           }
         expected.back() = 77.0;  // what comes after the rows stays
+        std::vector<linear_kernels::Input> given;
+        for (std::size_t k = 0; k < inputs; ++k) given.push_back({z.data() + k, inputs});
         std::vector<double> first;
         for (const auto* kernels : detail::supported(linear_kernels::all_kernels)) {
           std::vector<double> x(expected.size(), 77.0);
-          kernels->transform(z.data(), rows, inputs, columns.data(), offset.data(), outputs,
+          kernels->transform(given.data(), inputs, rows, columns.data(), offset.data(), outputs,
                              x.data());
           for (std::size_t i = 0; i < x.size(); ++i)
             ASSERT_NEAR(x[i], expected[i], 1e-13)
@@ -99,19 +101,23 @@ TEST(LinearTransform, EveryInstructionSetGivesThePlainProduct) {
       }
 }
 
-TEST(LinearTransform, ManyColumnsAndRowsToo) {
-  // Beyond what the kernels take: ten of each.
-  std::vector<DistributionPtr> parts(10, std::make_shared<Normal>(1.0, 2.0));
-  const auto z = std::make_shared<Join>(parts);
-  std::vector<std::vector<Expression>> matrix(10, std::vector<Expression>(10, 0.5));
-  Matrix drawn(50, 10), x(50, 10);
-  RandomStream first(5, "linear"), second(5, "linear");
-  z->sample({}, first, drawn);
-  LinearTransform(z, matrix, std::vector<Expression>(10, 3.0)).sample({}, second, x);
-  for (std::size_t i = 0; i < 50; ++i) {
-    double sum = 3.0;
-    for (const double value : drawn.row(i)) sum += 0.5 * value;
-    for (std::size_t j = 0; j < 10; ++j) EXPECT_NEAR(x(i, j), sum, 1e-12);
+TEST(LinearTransform, OfAJoinIsThatOfItsRows) {
+  // Ten of each are beyond what the kernels take.
+  for (const std::size_t d : {1u, 2u, 5u, 10u}) {
+    // One part of two columns, the others of one.
+    std::vector<DistributionPtr> parts(d > 1 ? d - 2 : d, std::make_shared<Normal>(1.0, 2.0));
+    if (d > 1) parts.push_back(standard_pair);
+    const auto z = std::make_shared<Join>(parts);
+    std::vector<std::vector<Expression>> matrix(d, std::vector<Expression>(d, 0.5));
+    Matrix drawn(50, d), x(50, d);
+    RandomStream first(5, "linear"), second(5, "linear");
+    z->sample({}, first, drawn);
+    LinearTransform(z, matrix, std::vector<Expression>(d, 3.0)).sample({}, second, x);
+    for (std::size_t i = 0; i < 50; ++i) {
+      double sum = 3.0;
+      for (const double value : drawn.row(i)) sum += 0.5 * value;
+      for (std::size_t j = 0; j < d; ++j) EXPECT_NEAR(x(i, j), sum, 1e-12) << d;
+    }
   }
 }
 

@@ -22,6 +22,9 @@ class Join final : public Distribution {
   std::size_t dimension() const override { return dimension_; }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
   void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
+  /// What `sample` draws into `rows` rows, as one matrix for each part.
+  std::vector<Matrix> sample_parts(std::span<const double> point, RandomStream& random,
+                                   std::size_t rows) const;
   bool has_density() const override;
   void log_density(std::span<const double> point, MatrixView x,
                    std::span<double> out) const override;
@@ -31,7 +34,8 @@ class Join final : public Distribution {
   double quantile(std::span<const double> point, double probability) const override;
 
  private:
-  void draw(Matrix& out, const std::function<void(const Distribution&, Matrix&)>& draw_part) const;
+  using DrawPart = std::function<void(const Distribution&, Matrix&)>;
+  std::vector<Matrix> draw(std::size_t rows, const DrawPart& draw_part) const;
 
   std::vector<DistributionPtr> parts_;
   std::size_t dimension_ = 0;
