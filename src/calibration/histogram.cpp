@@ -263,12 +263,11 @@ void HistogramCalibrator::fit(const CalibrationSet& data) {
   const double cell_share = blocks               ? usual_cell_share
                             : config_.bins > 256 ? 0.25 / static_cast<double>(config_.bins)
                                                  : 1.0 / 1024;
-  // Blocks begin and end at single events.
-  const auto count_for = [&](std::size_t bins) {
-    return blocks ? std::nullopt
-                  : count_finely(scores, cell_share, uniform ? std::max<std::size_t>(bins, 1) : 1);
-  };
-  auto counts = count_for(config_.bins);
+  // Uniform bins cut through cells, which matters where their number is chosen by those; blocks
+  // begin and end at single events.
+  const bool ordered = blocks || (uniform && config_.bins == 0);
+  const auto counts =
+      ordered ? std::nullopt : count_finely(scores, cell_share, uniform ? config_.bins : 1);
   std::optional<SortedScores> sorted;
   if (!counts) sorted = sort_scores(scores);
   const Cells cells = counts ? make_cells(*counts, cell_share) : make_cells(*sorted, cell_share);
@@ -279,11 +278,6 @@ void HistogramCalibrator::fit(const CalibrationSet& data) {
     const auto make = uniform ? uniform_edges : equal_probability_edges;
     edges_ = config_.bins > 0 ? make(cells, config_.bins)
                               : choose_edges(config_.interpolate, cells, line, make);
-  }
-  const std::size_t bins = edges_.size() - 1;
-  if (counts && uniform && counts->size() % bins != 0) {
-    counts = count_for(bins);
-    if (!counts) sorted = sort_scores(scores);
   }
   Curve curve = estimate(
       edges_, counts ? count_events(edges_, *counts) : count_events(edges_, *sorted), cells, line);

@@ -345,11 +345,13 @@ class CellMaker {
         central_high_(central_high),
         widest_(widest_cell * (central_high - central_low)) {}
 
-  // n0 and n1 events at a score, which stands for scores up to `upper`.
+  // n0 and n1 events at a score, which stands for scores up to `upper`. Those are left to the next
+  // cell with which this one would miss its target by more than it does without.
   void add(double z, double upper, double n0, double n1) {
     if (z != last_ && n0_ + n1_ > 0.0) {
       const bool central = z > central_low_ && z < central_high_;
-      if (share() >= target_ || (central && z - first_ > widest_)) close();
+      const double next = upper > z ? 0.5 * (n0 * unit0_ + n1 * unit1_) : 0.0;
+      if (share() + next >= target_ || (central && z - first_ > widest_)) close();
     }
     if (n0_ + n1_ == 0.0) first_ = z;
     last_ = z;
