@@ -24,12 +24,12 @@ using namespace calibration;
 namespace {
 
 /// A place in the order of scores: so many of each side are below.
-struct Place {
+struct Rank {
   std::uint32_t numerator, denominator;
 };
 
 /// The place with `below` events below it; among equal scores the denominator's come first.
-Place find_place(const SortedScores& scores, std::size_t below) {
+Rank find_rank(const SortedScores& scores, std::size_t below) {
   const auto &num = scores.numerator.scores, &den = scores.denominator.scores;
   std::size_t low = below > den.size() ? below - den.size() : 0;
   std::size_t high = std::min(below, num.size());
@@ -48,12 +48,12 @@ Place find_place(const SortedScores& scores, std::size_t below) {
 /// Finds where a numerator is followed by a denominator, from one place to another.
 class Cutter {
  public:
-  Cutter(const SortedScores& scores, Place from, Place to)
+  Cutter(const SortedScores& scores, Rank from, Rank to)
       : num_(scores.numerator.scores.data()),
         den_(scores.denominator.scores.data()),
         at_(from),
         to_(to),
-        cuts_(std::make_unique_for_overwrite<Place[]>(
+        cuts_(std::make_unique_for_overwrite<Rank[]>(
             (to.numerator + to.denominator - from.numerator - from.denominator) / 2 + 1)) {}
 
   bool both_left() const {
@@ -69,15 +69,15 @@ class Cutter {
     at_.denominator += side;
   }
   /// Once one side is through; the cuts in increasing order.
-  std::span<const Place> finish() {
+  std::span<const Rank> finish() {
     if (at_.denominator < to_.denominator && before_ == 0) cuts_[size_++] = at_;
     return {cuts_.get(), size_};
   }
 
  private:
   const double *num_, *den_;
-  Place at_, to_;
-  std::unique_ptr<Place[]> cuts_;
+  Rank at_, to_;
+  std::unique_ptr<Rank[]> cuts_;
   std::size_t size_ = 0;
   std::uint32_t before_ = 1;  // side of the last event
 };
@@ -90,8 +90,8 @@ void visit_runs(const SortedScores& scores, Visit&& visit) {
   // What is next depends on the comparison before, so several parts go on side by side.
   constexpr std::size_t parts = 4;
   const std::size_t size = scores.numerator.size() + scores.denominator.size();
-  std::array<Place, parts + 1> ends;
-  for (std::size_t p = 0; p <= parts; ++p) ends[p] = find_place(scores, size * p / parts);
+  std::array<Rank, parts + 1> ends;
+  for (std::size_t p = 0; p <= parts; ++p) ends[p] = find_rank(scores, size * p / parts);
   Cutter a(scores, ends[0], ends[1]), b(scores, ends[1], ends[2]), c(scores, ends[2], ends[3]),
       d(scores, ends[3], ends[4]);
   while (a.both_left() && b.both_left() && c.both_left() && d.both_left()) {
@@ -103,14 +103,14 @@ void visit_runs(const SortedScores& scores, Visit&& visit) {
   std::size_t part = 0;
   for (Cutter* cutter : {&a, &b, &c, &d}) {
     while (cutter->both_left()) cutter->step();
-    for (const Place& cut : cutter->finish()) visit(cut);
+    for (const Rank& cut : cutter->finish()) visit(cut);
     visit(ends[++part]);
   }
 }
 
 struct PooledBlock {
   double numerator = 0.0, denominator = 0.0;
-  Place end{0, 0};
+  Rank end{0, 0};
 };
 
 // The share of the denominator must rise from block to block; without divisions.
@@ -136,8 +136,8 @@ double sum_weights(const SortedSide& side, std::size_t begin, std::size_t end) {
 
 std::vector<PooledBlock> pool(const SortedScores& scores) {
   std::vector<PooledBlock> blocks;
-  Place begin{0, 0};
-  visit_runs(scores, [&](Place end) {
+  Rank begin{0, 0};
+  visit_runs(scores, [&](Rank end) {
     if (end.numerator == begin.numerator && end.denominator == begin.denominator) return;
     push(blocks, {sum_weights(scores.numerator, begin.numerator, end.numerator),
                   sum_weights(scores.denominator, begin.denominator, end.denominator), end});
@@ -194,7 +194,7 @@ void IsotonicCalibrator::fit(const CalibrationSet& data) {
   centres_.clear();
   values_.clear();
   errors_.clear();
-  Place begin{0, 0};
+  Rank begin{0, 0};
   double before = 0.0;  // last score of the block before
   for (const PooledBlock& block : blocks) {
     const Stretch num = summarise(scores.numerator, begin.numerator, block.end.numerator);

@@ -10,7 +10,7 @@ namespace {
 // A ridge that decides the slope where there is only one score, and is felt nowhere else.
 constexpr double ridge = 1e-6;
 constexpr int most_steps = 100;
-constexpr double steepest = 0.9;  // after a step, of the slope before it
+constexpr double steepest_after = 0.9;  // after a step, of the slope before it
 
 struct Derivatives {
   double g0 = 0.0, g1 = 0.0;
@@ -99,7 +99,8 @@ Line fit_line(const Cells& cells) {
     const double rise = now.g0 * d0 + now.g1 * d1;
     double part = 1.0;
     Derivatives next = model.at(offset + d0, slope + d1);
-    for (int half = 0; half < 40 && !(next.g0 * d0 + next.g1 * d1 >= -steepest * rise); ++half) {
+    for (int half = 0; half < 40 && !(next.g0 * d0 + next.g1 * d1 >= -steepest_after * rise);
+         ++half) {
       part *= 0.5;
       next = model.at(offset + part * d0, slope + part * d1);
     }

@@ -232,8 +232,8 @@ SortedSide sort_side(CheckedSide side) {
 
 // How many events of a side are in each cell. Cells are found from the highest scores down, which
 // closes them at their upper ends.
-std::vector<double> count_in_cells(const CheckedSide& side, double top, double scale,
-                                   std::size_t cells) {
+std::vector<double> count_equal_cells(const CheckedSide& side, double top, double scale,
+                                      std::size_t cells) {
   const std::span<const double> scores = side.scores();
   std::array<std::uint16_t, cells_at_once> found;
   const auto last = static_cast<std::uint16_t>(cells - 1);
@@ -439,7 +439,7 @@ std::optional<FineCounts> count_finely(const CheckedScores& scores, double cell_
     result.width = (result.high - result.low) / static_cast<double>(cells);
     parallel_tasks(2, [&](std::size_t side) {
       auto& counts = side == numerator_side ? result.numerator : result.denominator;
-      counts = count_in_cells(side == numerator_side ? num : den, result.high, scale, cells);
+      counts = count_equal_cells(side == numerator_side ? num : den, result.high, scale, cells);
     });
     double largest = 0.0;
     for (std::size_t i = 0; i < cells; ++i)
