@@ -1,9 +1,12 @@
 """Toys a second of t with iminuit on NumPy, on one core; the model of unbinned_toys.cpp.
 
-    OMP_NUM_THREADS=1 python3 unbinned_toys_iminuit.py [plain|lean] [toys]
+    OMP_NUM_THREADS=1 python3 unbinned_toys_iminuit.py [plain|lean|same] [toys]
 
 plain: the likelihood as one writes it down, vectorised; Minuit finds derivatives by itself.
 lean: its gradient in closed form, from the same densities as the value.
+same: the model of unbinned_toys.cpp to the letter. It does not know that its densities are normal
+ones: they move by exp(sum_k b_k f_k) / Z, where Z is a mean over 150 000 simulated events, and toys
+are drawn from these events. Derivatives as in plain.
 """
 
 import sys
@@ -65,8 +68,54 @@ class Likelihood:
         return out
 
 
-def fit(x, measured, lean):
-    likelihood = Likelihood(x, measured)
+def normal(x, mean, sigma):
+    return np.exp(-0.5 * ((x - mean) / sigma) ** 2) / sigma
+
+
+class Simulated:
+    """Events of the reference, and what the model knows about any events x."""
+
+    def __init__(self, rng, each=50000):
+        self.x = np.concatenate([m + s * rng.standard_normal(each)
+                                 for m, s in ((5, 0.8), (3, 1.5), (7, 3))])
+        self.square = self.x ** 2
+        ratios = self.ratios(self.x)
+        self.weights = [ratio / ratio.sum() for ratio in ratios]
+        total = sum(y * w for y, w in zip(yields(TRUTH), self.weights))
+        self.steps = np.cumsum(total) / total.sum()
+
+    @staticmethod
+    def ratios(x):
+        parts = [normal(x, *at) for at in moments(TRUTH)]
+        reference = (normal(x, 5, 0.8) + parts[1] + parts[2]) / 3
+        return [part / reference for part in parts]
+
+    @staticmethod
+    def coefficients(theta):
+        p, p0 = (0.3 * (1 + 0.1 * theta[3])) ** -2, 0.3 ** -2
+        return -0.5 * (p - p0), (theta[1] + 0.1 * theta[2]) * p - 5 * p0, 0.1 * theta[2] / 1.5 ** 2
+
+    def draw(self, rng):
+        uniform = rng.random(rng.poisson(sum(yields(TRUTH))))
+        return self.x[np.searchsorted(self.steps, uniform)]
+
+
+class SimulatedLikelihood(Likelihood):
+    def __init__(self, x, measured, simulated):
+        super().__init__(x, measured)
+        self.simulated, self.square, self.ratios = simulated, x ** 2, simulated.ratios(x)
+
+    def densities(self, theta):
+        s, y = self.simulated, yields(theta)
+        a, b, c = s.coefficients(theta)
+        z = s.weights[0] @ np.exp(a * s.square + b * s.x)
+        z1 = s.weights[1] @ np.exp(c * s.x)
+        self.parts = [y[0] / z * self.ratios[0] * np.exp(a * self.square + b * self.x),
+                      y[1] / z1 * self.ratios[1] * np.exp(c * self.x), y[2] * self.ratios[2]]
+        return self.parts, self.parts[0] + self.parts[1] + self.parts[2]
+
+
+def fit(likelihood, lean):
     minuit = Minuit(likelihood, TRUTH, grad=likelihood.gradient if lean else None)
     minuit.limits = LIMITS
     minuit.migrad()
@@ -82,13 +131,22 @@ def simulate(rng):
                            for y, (m, s) in zip(yields(TRUTH), moments(TRUTH))])
 
 
-lean = "lean" in sys.argv[1:]
+lean, same = ("lean" in sys.argv[1:]), ("same" in sys.argv[1:])
 numbers = [int(argument) for argument in sys.argv[1:] if argument.isdigit()]
 toys = numbers[0] if numbers else 40
 rng = np.random.default_rng(1)
+simulated = Simulated(rng) if same else None
+
+
+def toy():
+    x = simulated.draw(rng) if same else simulate(rng)
+    measured = rng.standard_normal(4)
+    return SimulatedLikelihood(x, measured, simulated) if same else Likelihood(x, measured)
+
+
 begin = time.process_time()
-found = [fit(simulate(rng), rng.standard_normal(4), lean) for _ in range(toys)]
+found = [fit(toy(), lean) for _ in range(toys)]
 seconds = time.process_time() - begin
-mu, t = np.array([toy[:2] for toy in found if toy[2]]).T
+mu, t = np.array([one[:2] for one in found if one[2]]).T
 print(f"mu {mu.mean():.4g} ± {mu.std(ddof=1):.4g}, t {t.mean():.3g}, {toys - len(mu)} failed, "
       f"{toys / seconds:.4g} toys/s of CPU")

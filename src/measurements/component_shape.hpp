@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "measurements/cumulant_table.hpp"
 #include "measurements/evaluation_order.hpp"
 #include "measurements/normaliser_table.hpp"
 #include "measurements/unbinned_kernels.hpp"
@@ -54,8 +55,22 @@ class DirectNormaliser {
   void evaluate(const ComponentShape::Values& at, EvaluationOrder order, LogNormaliser& out) const;
   /// log Z(φ) at many φ, one a row.
   std::vector<double> each(const Matrix& points) const;
+  /// The same of many b; of `some` events alone, as if there were no more.
+  std::vector<double> of_coefficients(const Matrix& coefficients, bool some = false) const;
+  /// log Z at b = centre + Σ_i u_i step_i, each u_i at all `nodes` (symmetric), the last one
+  /// fastest.
+  std::vector<double> on_lattice(std::span<const double> centre, const Matrix& steps,
+                                 std::span<const double> nodes, bool some = false) const;
+  /// Whether there are many events, so that some of them say how smooth log Z is.
+  bool has_some() const;
+  /// Of the functions over the events.
+  Matrix covariance() const;
+  const ComponentShape& shape() const { return shape_; }
 
  private:
+  /// How many of the first events are meant.
+  std::size_t count(bool some) const { return some ? weights_.size() / 16 : weights_.size(); }
+
   ComponentShape shape_;
   std::vector<const double*> rows_;
   std::vector<double> weights_;
@@ -67,13 +82,21 @@ class TableOnDemand {
   TableOnDemand(std::vector<NormaliserTable::Axis> axes,
                 std::shared_ptr<const DirectNormaliser> direct)
       : axes_(std::move(axes)), direct_(std::move(direct)) {}
-  /// Null where none is good.
-  const NormaliserTable* get() const;
+  /// This, made; null where no table is good. To be called before the first evaluation.
+  const TableOnDemand* get() const;
+  /// log Z(φ) with its derivatives, for b(φ) that are given; false where the table does not know
+  /// it.
+  bool evaluate(std::span<const double> point, const ComponentShape::Values& at,
+                EvaluationOrder order, LogNormaliser& out) const;
 
  private:
+  /// Over the coefficients, where there are few and not more of them than parameters.
+  std::unique_ptr<const CumulantTable> by_coefficients() const;
+
   std::vector<NormaliserTable::Axis> axes_;
   std::shared_ptr<const DirectNormaliser> direct_;
   mutable std::once_flag once_;
+  mutable std::unique_ptr<const CumulantTable> cumulants_;
   mutable std::shared_ptr<const NormaliserTable> table_;
 };
 

@@ -17,6 +17,8 @@ constexpr int most_shortenings = 25;
 constexpr double enough = 1e-4;  // of the rise that the slope promises
 constexpr double least_damping = 1e-4, most_damping = 1e10;
 constexpr double singular = 1e-13;  // of a pivot, relative to its diagonal
+// Of the tolerance: what the terms of third order may be where a fit ends by their estimate.
+constexpr double third_order = 0.02;
 
 // Below this a change of −ℓ is rounding.
 double noise(double value) { return 1e-13 * (1.0 + std::abs(value)); }
@@ -76,9 +78,8 @@ bool Minimiser::move_into_sight(const MeasurementData& data, Outcome& out) {
   return false;
 }
 
-bool Minimiser::solve(double damping) {
+bool Minimiser::solve(double damping, std::span<const double> gradient) {
   const auto& hessian = evaluate_.hessian();
-  const auto gradient = evaluate_.gradient();
   const auto m = static_cast<Eigen::Index>(free_.size());
   for (Eigen::Index j = 0; j < m; ++j) {
     const std::size_t q = free_[static_cast<std::size_t>(j)];
@@ -116,7 +117,7 @@ bool Minimiser::find_step(double damping) {
   }
   for (;;) {
     if (free_.empty()) return true;
-    if (!solve(damping)) return false;
+    if (!solve(damping, gradient)) return false;
     const std::size_t before = free_.size();
     for (const std::size_t p : free_) {
       const double to = x_[p] + step_[p];
@@ -127,6 +128,22 @@ bool Minimiser::find_step(double damping) {
     std::erase_if(free_, [&](std::size_t p) { return to_bound_[p] != 0; });
     if (free_.size() == before) return true;
   }
+}
+
+void Minimiser::follow(std::size_t parameter, double value) {
+  free_.clear();
+  for (std::size_t p = 0; p < size_; ++p) {
+    step_[p] = 0.0;
+    to_bound_[p] = p == parameter || held(p) || at_bound(p);
+    if (to_bound_[p] == 0) free_.push_back(p);
+  }
+  step_[parameter] = value - x_[parameter];
+  std::fill(trial_.begin(), trial_.end(), 0.0);  // the gradient at the point
+  if (!free_.empty() && !solve(0.0, trial_))
+    for (const std::size_t p : free_) step_[p] = 0.0;
+  for (std::size_t p = 0; p < size_; ++p) x_[p] = std::clamp(x_[p] + step_[p], low_[p], high_[p]);
+  x_[parameter] = value;
+  led_by_ = 0.5 * curvature();
 }
 
 double Minimiser::curvature() const {
@@ -148,7 +165,7 @@ void Minimiser::set_trial(double length) {
   }
 }
 
-bool Minimiser::search_line(const MeasurementData& data, Outcome& out, double slope) {
+double Minimiser::search_line(const MeasurementData& data, Outcome& out, double slope) {
   const auto rises = [&](double value, double length) {
     return value <= out.value + enough * length * slope ||
            (-slope < 1e3 * noise(out.value) && value <= out.value + noise(out.value));
@@ -161,7 +178,7 @@ bool Minimiser::search_line(const MeasurementData& data, Outcome& out, double sl
     if (k == most_shortenings) {
       evaluate_(x_, data, Order::hessian);
       ++out.evaluations;
-      return false;
+      return 0.0;
     }
     const double excess = value - out.value - length * slope;
     const double best = std::isfinite(excess) ? -slope * length / (2.0 * excess) : 0.25;
@@ -176,12 +193,15 @@ bool Minimiser::search_line(const MeasurementData& data, Outcome& out, double sl
   }
   std::swap(x_, trial_);
   out.value = value;
-  return true;
+  return length;
 }
 
 Minimiser::Outcome Minimiser::operator()(const MeasurementData& data,
                                          std::span<const double> start) {
   Outcome out;
+  // What the step that led here promised; zero where it was not a full one.
+  double before = start.data() == x_.data() ? led_by_ : 0.0;
+  led_by_ = 0.0;
   for (std::size_t p = 0; p < size_; ++p) x_[p] = std::clamp(start[p], low_[p], high_[p]);
   if (!move_into_sight(data, out)) return out;
   double damping = 0.0;
@@ -195,7 +215,11 @@ Minimiser::Outcome Minimiser::operator()(const MeasurementData& data,
     double slope = 0.0;
     for (std::size_t p = 0; p < size_; ++p) slope += evaluate_.gradient()[p] * step_[p];
     out.distance = -0.5 * slope;
-    const bool last = std::abs(out.distance) <= tolerance_;
+    // A full step of length e before and one of e' now, with ½ e² the distance, leave terms of
+    // third order of e'⁴ / e².
+    const bool last = std::abs(out.distance) <= tolerance_ ||
+                      (damping == 0.0 && out.distance >= 0.0 && out.distance < 0.1 * before &&
+                       2.0 * out.distance * out.distance <= third_order * tolerance_ * before);
     if (slope > 0.0 && !last) {
       raise();
       continue;
@@ -213,7 +237,10 @@ Minimiser::Outcome Minimiser::operator()(const MeasurementData& data,
       out.flat = damping > 0.0;
       return out;
     }
-    if (search_line(data, out, slope))
+    const double distance = out.distance;
+    const double length = search_line(data, out, slope);
+    before = length == 1.0 && damping == 0.0 ? distance : 0.0;
+    if (length > 0.0)
       damping = damping > least_damping ? 0.1 * damping : 0.0;
     else
       raise();

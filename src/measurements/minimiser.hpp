@@ -13,6 +13,8 @@ namespace neyman::detail {
 ///
 /// Each step minimises the quadratic form of gradient and Hessian over the box, by fixing what
 /// would leave it and solving again for the others, and is shortened where ℓ does not rise enough.
+/// The last step is not followed by an evaluation: it is taken where what is left of ℓ to rise is
+/// below the tolerance, or the terms of third order, judged by the steps before, are far below it.
 /// Where the Hessian is not positive, its diagonal is raised. The model must outlive it; one a
 /// thread, and a fit allocates nothing.
 class Minimiser {
@@ -46,6 +48,10 @@ class Minimiser {
                  std::span<const std::size_t> explored);
   static constexpr std::size_t default_points = 4;
   std::span<const double> point() const { return x_; }
+  /// After a fit: its point moved to where −ℓ is least with a parameter at another value, by the
+  /// quadratic form of the last evaluation. Where to begin with the parameter held there: a fit
+  /// from `point()` that comes next knows how large this step was.
+  void follow(std::size_t parameter, double value);
 
   /// After a fit: evaluates at its point with all derivatives.
   Evaluator& evaluate_there(const MeasurementData& data);
@@ -59,12 +65,13 @@ class Minimiser {
                  std::vector<double>& best_point);
   bool move_into_sight(const MeasurementData& data, Outcome& out);
   bool find_step(double damping);
-  bool solve(double damping);
+  /// Of the quadratic form over `free_`, with what is fixed at its steps.
+  bool solve(double damping, std::span<const double> gradient);
   void set_trial(double length);
   /// stepᵀ H step.
   double curvature() const;
-  /// Moves along the step as far as ℓ rises enough; false where it does not.
-  bool search_line(const MeasurementData& data, Outcome& out, double slope);
+  /// Moves along the step as far as ℓ rises enough; how far, or zero where it does not.
+  double search_line(const MeasurementData& data, Outcome& out, double slope);
 
   const CompiledModel& model_;
   double tolerance_;
@@ -72,6 +79,7 @@ class Minimiser {
   Evaluator evaluate_;
   std::vector<double> low_, high_;
   std::vector<double> x_, trial_, step_;
+  double led_by_ = 0.0;            // what the step of `follow` changed −ℓ by
   std::vector<char> to_bound_;     // by parameter: the full step ends at a bound
   std::vector<std::size_t> free_;  // in the quadratic form that is solved
   Eigen::MatrixXd matrix_;

@@ -9,7 +9,7 @@ namespace neyman::detail {
 
 namespace {
 
-constexpr std::size_t most_together = 4;
+constexpr std::size_t most_together = TensorJet::most;
 // By how many parameters have cells together.
 constexpr std::size_t table_degrees[most_together] = {16, 12, 10, 6};
 constexpr std::size_t most_cells[most_together] = {128, 64, 48, 24};  // along one axis
@@ -17,54 +17,6 @@ constexpr std::size_t most_cells[most_together] = {128, 64, 48, 24};  // along o
 /// Of so many parameters: pairs where they are too many.
 std::size_t together_of(std::size_t parameters) {
   return parameters <= most_together ? parameters : 2;
-}
-
-/// Value, first and second derivatives of a polynomial by the parameters from some on.
-struct TensorJet {
-  double value = 0.0;
-  double first[most_together] = {};
-  double second[most_together][most_together] = {};
-};
-
-/// Σ over the dimensions from d on; moves `coefficient` on.
-template <std::size_t d, std::size_t dimensions>
-TensorJet contract(std::size_t size, const ChebyshevValues* at, const double*& coefficient) {
-  TensorJet out;
-  const auto& here = at[d];
-  for (std::size_t i = 0; i < size; ++i) {
-    if constexpr (d + 1 == dimensions) {
-      out.value += *coefficient * here.values[i];
-      out.first[d] += *coefficient * here.first[i];
-      out.second[d][d] += *coefficient * here.second[i];
-      ++coefficient;
-    } else {
-      const auto inner = contract<d + 1, dimensions>(size, at, coefficient);
-      out.value += here.values[i] * inner.value;
-      out.first[d] += here.first[i] * inner.value;
-      out.second[d][d] += here.second[i] * inner.value;
-      for (std::size_t p = d + 1; p < dimensions; ++p) {
-        out.first[p] += here.values[i] * inner.first[p];
-        out.second[d][p] += here.first[i] * inner.first[p];
-        for (std::size_t q = p; q < dimensions; ++q)
-          out.second[p][q] += here.values[i] * inner.second[p][q];
-      }
-    }
-  }
-  return out;
-}
-
-TensorJet contract(std::size_t dimensions, std::size_t size, const ChebyshevValues* at,
-                   const double* coefficient) {
-  switch (dimensions) {
-    case 1:
-      return contract<0, 1>(size, at, coefficient);
-    case 2:
-      return contract<0, 2>(size, at, coefficient);
-    case 3:
-      return contract<0, 3>(size, at, coefficient);
-    default:
-      return contract<0, 4>(size, at, coefficient);
-  }
 }
 
 }  // namespace
@@ -199,20 +151,7 @@ std::unique_ptr<NormaliserTable::Cell> NormaliserTable::fill(const Part& part,
   const std::vector<double> exact(values.begin() + static_cast<std::ptrdiff_t>(tensor),
                                   values.end());
   values.resize(tensor);
-  // One dimension of the tensor after the other.
-  const auto transform = chebyshev_coefficients(part.degree);
-  std::vector<double> line(size);
-  for (std::size_t inner = tensor / size; inner >= 1; inner /= size) {
-    for (std::size_t begin = 0; begin < tensor; begin += inner * size)
-      for (std::size_t i = 0; i < inner; ++i) {
-        for (std::size_t j = 0; j < size; ++j) {
-          line[j] = 0.0;
-          for (std::size_t k = 0; k < size; ++k)
-            line[j] += transform[j * size + k] * values[begin + k * inner + i];
-        }
-        for (std::size_t j = 0; j < size; ++j) values[begin + j * inner + i] = line[j];
-      }
-  }
+  chebyshev_transform(values, n, part.degree);
   cell->coefficients = std::move(values);
   LogNormaliser found;
   for (std::size_t c = 0; c < checks; ++c) {
@@ -242,7 +181,7 @@ void NormaliserTable::add(const Part& part, const Place& place, const Cell& cell
   const std::size_t n = part.members.size(), all = axes_.size();
   for (std::size_t m = 0; m < n; ++m)
     at[m].set(place.u[m], 2.0 / (place.high[m] - place.low[m]), part.degree);
-  const auto jet = contract(n, part.degree + 1, at.data(), cell.coefficients.data());
+  const auto jet = chebyshev_tensor(n, part.degree, at.data(), cell.coefficients.data());
   out.value += part.factor * jet.value;
   for (std::size_t a = 0; a < n; ++a) {
     const std::size_t p = part.members[a];

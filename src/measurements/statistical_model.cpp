@@ -9,6 +9,7 @@
 #include "measurements/toy_source.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "simulators/alias_table.hpp"
 
 namespace neyman {
 
@@ -203,37 +204,73 @@ ToySource::ToySource(const StatisticalModel& model, std::span<const double> poin
   for (const auto& constraint : model.constraints())
     values_.push_back(point[constraint.parameter()]);
   for (std::size_t u = 0; u < model.unbinned_channels(); ++u) {
-    tables_.emplace_back(simulated_densities(model_, u, point));
+    tables_.push_back(cells_of(simulated_densities(model_, u, point)));
     const auto& events = *model_.unbinned[u].simulated;
     const std::size_t components = events.ratios.rows(), functions = events.functions.rows();
     auto& rows = simulated_.emplace_back(events.size(), components + functions);
     for (std::size_t j = 0; j < events.size(); ++j) {
-      for (std::size_t c = 0; c < components; ++c) rows(j, c) = events.ratios(c, j);
-      for (std::size_t k = 0; k < functions; ++k) rows(j, components + k) = events.functions(k, j);
+      double* row = rows[j];
+      for (std::size_t c = 0; c < components; ++c) row[c] = events.ratios(c, j);
+      for (std::size_t k = 0; k < functions; ++k) row[components + k] = events.functions(k, j);
     }
   }
 }
 
-namespace {
+ToySource::Rows::Rows(std::size_t rows, std::size_t columns)
+    : stride_((columns + line - 1) / line * line), values_((rows + 1) * stride_) {
+  constexpr std::uintptr_t bytes = line * sizeof(double);
+  const auto address = reinterpret_cast<std::uintptr_t>(values_.data());
+  first_ = (bytes - address % bytes) % bytes / sizeof(double);
+}
 
-/// The columns `drawn` of both matrices from rows of both: eight events at a time, so that whole
-/// lines of memory are written.
-void take_events(const Matrix& rows, const std::vector<std::size_t>& drawn, Matrix& ratios,
-                 Matrix& functions) {
+std::vector<ToySource::Cell> ToySource::cells_of(std::span<const double> weights) {
+  const AliasTable table(weights);
+  std::vector<Cell> out(table.size());
+  for (std::size_t i = 0; i < out.size(); ++i)  // a full cell is its own alias
+    out[i] = {static_cast<std::uint32_t>(std::min(table.accept(i) * 0x1p32, 0x1p32 - 1.0)),
+              static_cast<std::uint32_t>(table.alias(i))};
+  return out;
+}
+
+/// The cells that uniform numbers draw, from `begin` to `end`; their rows are asked for.
+void ToySource::choose(std::span<const Cell> cells, std::span<const double> uniform,
+                       const Rows& rows, std::size_t begin, std::size_t end,
+                       std::span<std::uint32_t> out) {
+  constexpr std::size_t ahead = 32;
+  const auto count = static_cast<double>(cells.size());
+  const auto place = [&](std::size_t i) { return static_cast<std::int64_t>(uniform[i] * count); };
+  for (std::size_t i = begin; i < end; ++i) {
+    __builtin_prefetch(cells.data() + place(std::min(i + ahead, uniform.size() - 1)));
+    const std::int64_t at = place(i);
+    const Cell cell = cells[static_cast<std::size_t>(at)];
+    const double rest = (uniform[i] * count - static_cast<double>(at)) * 0x1p32;
+    // A choice by a mask: a branch that nobody can foresee would wait for the memory.
+    const auto keep = static_cast<std::uint32_t>(
+        -static_cast<std::int32_t>(static_cast<std::int64_t>(rest) < std::int64_t{cell.accept}));
+    out[i] = (static_cast<std::uint32_t>(at) & keep) | (cell.alias & ~keep);
+    rows.ask(out[i]);
+  }
+}
+
+/// The columns from `begin` to `end` of both matrices from the rows of the events `drawn`: eight
+/// events at a time, so that whole lines of memory are written.
+void ToySource::take(const Rows& rows, std::span<const std::uint32_t> drawn, std::size_t begin,
+                     std::size_t end, Matrix& ratios, Matrix& functions) {
   constexpr std::size_t together = 8;
-  const std::size_t components = ratios.rows();
-  for (std::size_t begin = 0; begin < drawn.size(); begin += together) {
-    const std::size_t count = std::min(together, drawn.size() - begin);
+  const std::size_t components = ratios.rows(), columns = components + functions.rows();
+  for (; begin < end; begin += together) {
+    const std::size_t count = std::min(together, end - begin);
     const double* from[together];
-    for (std::size_t i = 0; i < count; ++i) from[i] = rows.row(drawn[begin + i]).data();
-    for (std::size_t r = 0; r < rows.cols(); ++r) {
+    for (std::size_t i = 0; i < count; ++i) from[i] = rows[drawn[begin + i]];
+    for (std::size_t r = 0; r < columns; ++r) {
       double* to = (r < components ? ratios.row(r) : functions.row(r - components)).data() + begin;
-      for (std::size_t i = 0; i < count; ++i) to[i] = from[i][r];
+      if (count == together)
+        for (std::size_t i = 0; i < together; ++i) to[i] = from[i][r];
+      else
+        for (std::size_t i = 0; i < count; ++i) to[i] = from[i][r];
     }
   }
 }
-
-}  // namespace
 
 void ToySource::draw(RandomStream& random, MeasurementData& out) const {
   out.counts.resize(expected_.counts.size());
@@ -244,15 +281,22 @@ void ToySource::draw(RandomStream& random, MeasurementData& out) const {
   for (std::size_t k = 0; k < values_.size(); ++k)
     out.auxiliary[k] = model_.constraints[k].sampled(values_[k], random).observed();
   for (std::size_t u = 0; u < tables_.size(); ++u) {
-    std::vector<std::size_t> drawn(random.poisson(events_[u]));
+    std::vector<std::uint32_t> drawn(random.poisson(events_[u]));
     std::vector<double> uniform(drawn.size());
     random.fill_uniform(uniform);
-    for (std::size_t i = 0; i < drawn.size(); ++i) drawn[i] = tables_[u].at(uniform[i]);
     const auto& channel = model_.unbinned[u];
     auto events = std::make_shared<UnbinnedEvents>();
     events->ratios = Matrix(channel.components.size(), drawn.size());
     events->functions = Matrix(channel.functions, drawn.size());
-    take_events(simulated_[u], drawn, events->ratios, events->functions);
+    // The rows of one block are on their way while those of the block before are read.
+    constexpr std::size_t block = 128;
+    for (std::size_t begin = 0; begin < drawn.size() + block; begin += block) {
+      choose(tables_[u], uniform, simulated_[u], std::min(begin, drawn.size()),
+             std::min(begin + block, drawn.size()), drawn);
+      if (begin >= block)
+        take(simulated_[u], drawn, begin - block, std::min(begin, drawn.size()), events->ratios,
+             events->functions);
+    }
     out.events.push_back(std::move(events));
   }
 }

@@ -55,6 +55,7 @@ TestedValue::TestedValue(const StatisticalModel& model, TestStatistic statistic,
       interest_(model.interest()),
       low_(model.parameters()[interest_].low),
       high_(model.parameters()[interest_].high),
+      single_(model.compiled().interfering.empty()),
       minimise_(model.compiled(), tolerance, tables),
       free_point_(model.size()) {
   if (bounded_at_zero(statistic)) low_ = std::max(low_, 0.0);
@@ -89,8 +90,11 @@ TestedValue::Value TestedValue::compare(const MeasurementData& data, double test
 TestedValue::Value TestedValue::operator()(const MeasurementData& data, double tested,
                                            std::span<const double> free_start,
                                            std::span<const double> held_start) {
-  fit_free(data, free_start);
-  return compare(data, tested, held_start);
+  // What the fit of all found says more of where the other one ends than any point before it,
+  // unless it was one of several.
+  if (!fit_free(data, free_start).ok || !single_) return compare(data, tested, held_start);
+  minimise_.follow(interest_, tested);
+  return compare(data, tested, minimise_.point());
 }
 
 void check_tested(std::string_view function, const StatisticalModel& model, TestStatistic statistic,

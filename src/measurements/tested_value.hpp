@@ -20,7 +20,8 @@ class TestedValue {
   TestedValue(const StatisticalModel& model, TestStatistic statistic, double tolerance = 1e-9,
               bool tables = false);
 
-  /// Both fits. `free_start` and `held_start` are where they begin.
+  /// Both fits. `free_start` is where the first begins; the one with μ held at what the first
+  /// found, or at `held_start` where that cannot be told.
   Value operator()(const MeasurementData& data, double tested, std::span<const double> free_start,
                    std::span<const double> held_start);
   /// The fit of all, once for many tested values; its outcome and point are kept.
@@ -40,6 +41,7 @@ class TestedValue {
   TestStatistic statistic_;
   std::size_t interest_;
   double low_, high_;  // of μ̂
+  bool single_;        // ℓ has one maximum
   Minimiser minimise_;
   Minimiser::Outcome free_;
   std::vector<double> free_point_;

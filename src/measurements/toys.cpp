@@ -20,9 +20,11 @@ namespace neyman {
 namespace {
 
 constexpr std::size_t toy_block = 64;
-// Of ℓ before the last step of a fit, after which it is a few 1e-9: statistics of toys need no
-// more.
-constexpr double toy_tolerance = 1e-6;
+// Of ℓ before the last step of a fit, after which it is a few 1e-9, or 1e-6 where events without
+// bins make ties between toys and data impossible: statistics of toys need no more.
+double toy_tolerance(const StatisticalModel& model) {
+  return model.unbinned_channels() > 0 ? 1e-4 : 1e-6;
+}
 constexpr std::array toy_band{-2.0, -1.0, 0.0, 1.0, 2.0};
 
 // Data are discrete, so that toys often have the statistic of the data: those count as at least it,
@@ -112,7 +114,7 @@ std::vector<ToySample> make_toys(const StatisticalModel& model, TestStatistic st
     const auto& job = jobs[task / blocks];
     const std::size_t begin = (task % blocks) * toy_block;
     const std::size_t end = std::min(begin + toy_block, options.toys);
-    detail::TestedValue test(model, statistic, toy_tolerance, true);
+    detail::TestedValue test(model, statistic, toy_tolerance(model), true);
     MeasurementData data;
     ToyBlock out;
     for (std::size_t i = begin; i < end; ++i) {

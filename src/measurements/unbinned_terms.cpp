@@ -50,24 +50,27 @@ void UnbinnedTerms::Relative::multiply(std::span<const double> other_first,
 UnbinnedTerms::UnbinnedTerms(const CompiledUnbinned& channel, std::size_t parameters, bool tables)
     : channel_(channel),
       parameters_(parameters),
+      by_functions_(channel.functions <= channel.moving.size()),
       components_(channel.components.size()),
       view_(components_.size()),
       rows_(channel.functions) {
   std::size_t slopes = 0, own = 0, local = 0;
   for (std::size_t c = 0; c < components_.size(); ++c) {
     const auto& component = channel.components[c];
-    const std::size_t n = component.local.size(), k = component.moving.size();
+    const std::size_t n = component.local.size(), functions = component.shape.functions(),
+                      k = by_functions_ ? functions : component.moving.size();
     components_[c].yield.reset(n);
     components_[c].scale.reset(n);
-    components_[c].moved.resize(k);
+    components_[c].moved.resize(component.moving.size());
+    for (std::size_t f = 0; f < functions; ++f)
+      components_[c].places.push_back(component.first_row + f);
     if (tables && component.table != nullptr) components_[c].table = component.table->get();
     slopes += k;
     own += k * k;
     local = std::max(local, n);
   }
-  const std::size_t width = components_.size() + channel.moving.size();
-  room_.resize(
-      unbinned::room_for(components_.size(), channel.functions, slopes, channel.moving.size()));
+  const std::size_t width = components_.size() + directions();
+  room_.resize(unbinned::room_for(components_.size(), channel.functions, slopes, directions()));
   shares_.resize(components_.size());
   moments_.resize(channel.functions);
   own_.resize(own);
@@ -153,7 +156,7 @@ void UnbinnedTerms::normalise(const CompiledComponent& component, Component& out
   for (std::size_t s = 0; s < k; ++s) out.point[s] = point[component.local[component.moving[s]]];
   component.shape.evaluate(out.point, order, out.shape);
   auto& log = out.normaliser;
-  if (out.table == nullptr || !out.table->evaluate(out.point, log))
+  if (out.table == nullptr || !out.table->evaluate(out.point, out.shape, order, log))
     component.direct->evaluate(out.shape, order, log);
   out.scale.value *= std::exp(-log.value);
   if (order == Order::value) return;
@@ -187,12 +190,13 @@ unbinned::Events UnbinnedTerms::view(const UnbinnedEvents& events) {
     const auto& at = components_[c];
     view_[c] = {events.ratios.row(c).data(),
                 at.scale.value,
-                {rows_.data() + row, functions, at.shape.values.data(), component.moving.size(),
-                 at.shape.first.data()},
-                component.columns.data()};
+                {rows_.data() + row, functions, at.shape.values.data(),
+                 by_functions_ ? functions : component.moving.size(),
+                 by_functions_ ? nullptr : at.shape.first.data()},
+                by_functions_ ? at.places.data() : component.columns.data()};
     row += functions;
   }
-  return {view_.data(), view_.size(), channel_.moving.size(),
+  return {view_.data(), view_.size(), directions(),
           events.weights.empty() ? nullptr : events.weights.data(), events.size()};
 }
 
@@ -227,7 +231,7 @@ void UnbinnedTerms::add_gradient(std::span<double> gradient) const {
 
 void UnbinnedTerms::add_hessian(std::span<double> hessian) {
   const auto& shared = channel_.shared;
-  const std::size_t count = components_.size(), width = count + channel_.moving.size(),
+  const std::size_t count = components_.size(), width = count + directions(),
                     columns = shared.size();
   // ∂λ / λ = jacobianᵀ y, and Σ w y y' is known.
   std::fill(jacobian_.begin(), jacobian_.end(), 0.0);
@@ -250,20 +254,33 @@ void UnbinnedTerms::add_hessian(std::span<double> hessian) {
     }
     for (std::size_t s = 0; s < k; ++s) {
       const std::size_t p = component.moving[s];
-      jacobian_[(count + component.columns[s]) * columns + component.slots[p]] = 1.0;
+      const double* slope = at.shape.first.data() + s * functions;
+      if (by_functions_)
+        for (std::size_t f = 0; f < functions; ++f)
+          jacobian_[(count + at.places[f]) * columns + component.slots[p]] = slope[f];
+      else
+        jacobian_[(count + component.columns[s]) * columns + component.slots[p]] = 1.0;
       for (std::size_t q = 0; q < n; ++q) {
         add(p, q, -at.moved[s] * at.scale.first[q]);
         add(q, p, -at.moved[s] * at.scale.first[q]);
       }
       for (std::size_t t = 0; t < k; ++t) {
-        double curve = own[std::max(s, t) * k + std::min(s, t)];
+        double curve = 0.0;
+        if (by_functions_) {
+          const double* other = at.shape.first.data() + t * functions;
+          for (std::size_t f = 0; f < functions; ++f)
+            for (std::size_t g = 0; g < functions; ++g)
+              curve += slope[f] * other[g] * own[std::max(f, g) * functions + std::min(f, g)];
+        } else {
+          curve = own[std::max(s, t) * k + std::min(s, t)];
+        }
         const double* second = at.shape.second.data() + (s * k + t) * functions;
         for (std::size_t f = 0; f < functions; ++f) curve += second[f] * moments[f];
         add(p, component.moving[t], -curve);
       }
     }
     moments += functions;
-    own += k * k;
+    own += by_functions_ ? functions * functions : k * k;
   }
   for (std::size_t r = 0; r < width; ++r)
     for (std::size_t a = 0; a < columns; ++a) {

@@ -82,11 +82,12 @@ class UnbinnedTerms {
   };
   struct Component {
     Relative yield, scale;  // ν_c, and ν_c / Z_c
-    const NormaliserTable* table = nullptr;
+    const TableOnDemand* table = nullptr;
     std::vector<double> point;
     ComponentShape::Values shape;
     LogNormaliser normaliser;
-    std::vector<double> moved;  // Σ w u_c e_s, by moving parameter
+    std::vector<double> moved;        // Σ w u_c e_s, by moving parameter
+    std::vector<std::size_t> places;  // of its functions among the channel's
   };
 
   void prepare(std::span<const double> point, EvaluationOrder order);
@@ -98,15 +99,22 @@ class UnbinnedTerms {
   unbinned::Events view(const UnbinnedEvents& events);
   void add_gradient(std::span<double> gradient) const;
   void add_hessian(std::span<double> hessian);
+  /// Of the functions of all shapes or the moving parameters.
+  std::size_t directions() const {
+    return by_functions_ ? channel_.functions : channel_.moving.size();
+  }
 
   const CompiledUnbinned& channel_;
   std::size_t parameters_;
+  // The sums over events of second derivatives run over the functions themselves where these are
+  // not more than the moving parameters, else over what these parameters do to the exponents.
+  bool by_functions_;
   std::vector<Component> components_;
   std::vector<unbinned::Component> view_;
   std::vector<const double*> rows_;  // of all functions
   std::vector<double> room_;
   std::vector<double> shares_, moments_, own_, gram_;  // sums over events
-  std::vector<double> jacobian_, product_;             // (components, then moving) × shared
+  std::vector<double> jacobian_, product_;             // (components, then directions) × shared
   std::vector<double> factor_first_, factor_second_;   // of one factor, local
 };
 

@@ -22,13 +22,8 @@ class AliasTable {
     return random.uniform() < accept_[cell] ? cell : alias_[cell];
   }
 
-  /// The index of a uniform number: its whole part among the cells, what is left for the choice in
-  /// one. Good where cells are far fewer than 2^53.
-  std::size_t at(double uniform) const {
-    const double scaled = uniform * static_cast<double>(accept_.size());
-    const auto cell = static_cast<std::size_t>(scaled);
-    return scaled - static_cast<double>(cell) < accept_[cell] ? cell : alias_[cell];
-  }
+  double accept(std::size_t cell) const { return accept_[cell]; }
+  std::size_t alias(std::size_t cell) const { return alias_[cell]; }
 
  private:
   std::vector<double> accept_;

@@ -58,6 +58,29 @@ TEST(Minimiser, StaysInTheBoxAndOnWhatIsHeld) {
   for (std::size_t p = 0; p < best.size(); ++p) EXPECT_NEAR(minimise.point()[p], best[p], 1e-6);
 }
 
+TEST(Minimiser, FollowsAParameterThatIsMoved) {
+  for (const auto* name : reference_names) {
+    const auto model = reference_model(name);
+    Minimiser minimise(model.compiled()), other(model.compiled());
+    const auto best = minimise(model.observed(), model.start());
+    ASSERT_TRUE(best.ok) << name;
+    const double value = minimise.point()[0] + 0.4;
+    minimise.follow(0, value);
+    EXPECT_EQ(minimise.point()[0], value);
+    minimise.hold(0, value);
+    other.hold(0, value);
+    // What it was moved to is nearer to the minimum than the start of the model is.
+    const auto followed = minimise(model.observed(), minimise.point()),
+               from_start = other(model.observed(), model.start());
+    ASSERT_TRUE(followed.ok && from_start.ok) << name;
+    EXPECT_GT(followed.value, best.value) << name;
+    EXPECT_NEAR(followed.value, from_start.value, 1e-9) << name;
+    EXPECT_LE(followed.evaluations, from_start.evaluations) << name;
+    for (std::size_t p = 0; p < model.size(); ++p)
+      EXPECT_NEAR(minimise.point()[p], other.point()[p], 1e-6) << name;
+  }
+}
+
 TEST(Minimiser, LeavesAStartWhereNothingIsExpected) {
   const StatisticalModel model(counting_workspace(3.0, 0.0, 5.0));
   Minimiser minimise(model.compiled());

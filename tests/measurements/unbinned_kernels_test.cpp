@@ -49,8 +49,10 @@ struct Problem {
          {pointers.data() + 5, 6, b_other.data(), 5, slopes_other.data()},
          places_other.data()}};
   }
+  std::size_t moving = 6;
   Events view() const {
-    return {components.data(), 3, 6, weights.empty() ? nullptr : weights.data(), events};
+    return {components.data(), components.size(), moving,
+            weights.empty() ? nullptr : weights.data(), events};
   }
 };
 
@@ -58,14 +60,25 @@ struct Results {
   bool positive = true;
   double logs = 0.0;
   std::vector<double> shares, moments, own, gram, densities;
-  Results() : shares(3), moments(11), own(4 + 25), gram(9 * 9) {}
+  std::size_t functions = 0, slopes = 0;
+  explicit Results(const Problem& problem) : shares(problem.components.size()) {
+    for (const auto& component : problem.components) {
+      functions += component.shape.functions;
+      slopes += component.shape.moving;
+      own.resize(own.size() + component.shape.moving * component.shape.moving);
+    }
+    moments.resize(functions);
+    const std::size_t width = shares.size() + problem.moving;
+    gram.resize(width * width);
+  }
   bool operator==(const Results&) const = default;
 };
 
 Results by_kernel(const Kernels& kernels, const Problem& problem) {
-  Results out;
+  Results out(problem);
   out.densities.resize(problem.events);
-  std::vector<double> room(room_for(3, 11, 7, 6));
+  std::vector<double> room(
+      room_for(problem.components.size(), out.functions, out.slopes, problem.moving));
   Sums sums{0.0, out.shares.data(), out.moments.data(), out.own.data(), out.gram.data()};
   const auto exponentiate = vector_math::kernels().exponentiate;
   kernels.densities(problem.view(), exponentiate, room.data(), out.densities.data());
@@ -75,21 +88,25 @@ Results by_kernel(const Kernels& kernels, const Problem& problem) {
 }
 
 Results by_formula(const Problem& problem) {
-  Results out;
+  Results out(problem);
+  const std::size_t count = problem.components.size(), width = count + problem.moving;
   for (std::size_t i = 0; i < problem.events; ++i) {
-    std::vector<double> part(3), y(9);
-    std::vector<std::vector<double>> slope(3);
+    std::vector<double> part(count), y(width);
+    std::vector<std::vector<double>> slope(count);
     double density = 0.0;
-    for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t c = 0; c < count; ++c) {
       const auto& shape = problem.components[c].shape;
       double exponent = 0.0;
       slope[c].resize(shape.moving);
       for (std::size_t k = 0; k < shape.functions; ++k) {
         exponent += shape.coefficients[k] * shape.rows[k][i];
         for (std::size_t s = 0; s < shape.moving; ++s)
-          slope[c][s] += shape.slopes[s * shape.functions + k] * shape.rows[k][i];
+          slope[c][s] += (shape.slopes == nullptr ? (s == k ? 1.0 : 0.0)
+                                                  : shape.slopes[s * shape.functions + k]) *
+                         shape.rows[k][i];
       }
-      part[c] = problem.components[c].scale * problem.ratios[c][i] * std::exp(exponent);
+      const auto& component = problem.components[c];
+      part[c] = component.scale * component.ratios[i] * std::exp(exponent);
       density += part[c];
     }
     out.densities.push_back(density);
@@ -97,7 +114,7 @@ Results by_formula(const Problem& problem) {
     const double weight = problem.weights.empty() ? 1.0 : problem.weights[i];
     out.logs += weight * std::log(density);
     std::size_t row = 0, own = 0;
-    for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t c = 0; c < count; ++c) {
       const auto& component = problem.components[c];
       const auto& shape = component.shape;
       const double u = part[c] / density;
@@ -106,14 +123,14 @@ Results by_formula(const Problem& problem) {
       for (std::size_t k = 0; k < shape.functions; ++k)
         out.moments[row++] += weight * u * shape.rows[k][i];
       for (std::size_t s = 0; s < shape.moving; ++s) {
-        y[3 + component.places[s]] += u * slope[c][s];
+        y[count + component.places[s]] += u * slope[c][s];
         for (std::size_t t = 0; t <= s; ++t)
           out.own[own + s * shape.moving + t] += weight * u * slope[c][s] * slope[c][t];
       }
       own += shape.moving * shape.moving;
     }
-    for (std::size_t a = 0; a < 9; ++a)
-      for (std::size_t b = 0; b <= a; ++b) out.gram[a * 9 + b] += weight * y[a] * y[b];
+    for (std::size_t a = 0; a < width; ++a)
+      for (std::size_t b = 0; b <= a; ++b) out.gram[a * width + b] += weight * y[a] * y[b];
   }
   return out;
 }
@@ -124,21 +141,58 @@ void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
     EXPECT_NEAR(a[i], b[i], 1e-11 * (1.0 + std::abs(b[i]))) << i;
 }
 
+void expect_formula(const Problem& problem) {
+  const auto expected = by_formula(problem);
+  ASSERT_TRUE(expected.positive);
+  const auto sets = detail::supported(all_kernels);
+  const auto first = by_kernel(*sets[0], problem);
+  expect_near(first.densities, expected.densities);
+  expect_near({first.logs}, {expected.logs});
+  expect_near(first.shares, expected.shares);
+  expect_near(first.moments, expected.moments);
+  expect_near(first.own, expected.own);
+  expect_near(first.gram, expected.gram);
+  for (const auto* set : sets) EXPECT_EQ(by_kernel(*set, problem), first) << set->name;
+}
+
 TEST(UnbinnedKernels, EverySetIsTheFormulaWithTheSameBits) {
   for (const bool weighted : {false, true})
-    for (const std::size_t events : {1, 7, 128, 129, 300}) {
-      const Problem problem(events, weighted);
-      const auto expected = by_formula(problem);
-      ASSERT_TRUE(expected.positive);
-      const auto sets = detail::supported(all_kernels);
-      const auto first = by_kernel(*sets[0], problem);
-      expect_near(first.densities, expected.densities);
-      expect_near({first.logs}, {expected.logs});
-      expect_near(first.shares, expected.shares);
-      expect_near(first.moments, expected.moments);
-      expect_near(first.own, expected.own);
-      expect_near(first.gram, expected.gram);
-      for (const auto* set : sets) EXPECT_EQ(by_kernel(*set, problem), first) << set->name;
+    for (const std::size_t events : {1, 7, 128, 129, 300})
+      expect_formula(Problem(events, weighted));
+}
+
+TEST(UnbinnedKernels, TheFunctionsThemselvesMayBeTheDirections) {
+  for (const bool weighted : {false, true})
+    for (const std::size_t events : {1, 128, 300}) {
+      Problem problem(events, weighted);
+      problem.moving = 11;
+      problem.places = {0, 1, 2, 3, 4};
+      problem.places_other = {5, 6, 7, 8, 9, 10};
+      for (auto& component : problem.components) {
+        component.shape.moving = component.shape.functions;
+        component.shape.slopes = nullptr;
+      }
+      problem.components[1].places = problem.places.data();
+      problem.components[2].places = problem.places_other.data();
+      expect_formula(problem);
+      // At the nominal point of a shape.
+      problem.b.assign(5, 0.0);
+      expect_formula(problem);
+    }
+}
+
+TEST(UnbinnedKernels, AnyNumberOfComponents) {
+  for (const bool weighted : {false, true})
+    for (const std::size_t count : {1, 2, 4, 5, 9}) {
+      Problem problem(200, weighted);
+      const auto three = problem.components;
+      problem.components.clear();
+      for (std::size_t c = 0; c < count; ++c) {
+        problem.components.push_back(three[(c + 1) % 3]);
+        double& scale = problem.components.back().scale;
+        scale *= scale < 0.0 ? 1e-3 : 1.0 + 0.1 * static_cast<double>(c);
+      }
+      expect_formula(problem);
     }
 }
 
@@ -148,6 +202,32 @@ TEST(UnbinnedKernels, DensitiesThatAreNotPositiveAreSaid) {
   EXPECT_FALSE(by_formula(problem).positive);
   for (const auto* set : detail::supported(all_kernels))
     EXPECT_FALSE(by_kernel(*set, problem).positive) << set->name;
+}
+
+/// Of one, two and three directions: the sums at each node by themselves.
+void expect_lattice(const Kernels& set, const Problem& problem, std::vector<double>& room) {
+  const std::vector<double> nodes{-1.0, -0.3, 0.0, 0.3, 1.0};
+  const auto exponentiate = vector_math::kernels().exponentiate;
+  for (std::size_t dimensions = 1; dimensions <= 3; ++dimensions) {
+    auto shape = problem.components[2].shape;
+    shape.moving = dimensions;
+    std::size_t count = 1;
+    for (std::size_t d = 0; d < dimensions; ++d) count *= nodes.size();
+    std::vector<double> sums(count), each(count), many;
+    for (std::size_t n = 0; n < count; ++n) {
+      std::vector<double> b(shape.coefficients, shape.coefficients + 6);
+      for (std::size_t d = dimensions, rest = n; d-- > 0; rest /= nodes.size())
+        for (std::size_t k = 0; k < 6; ++k)
+          b[k] += nodes[rest % nodes.size()] * shape.slopes[d * 6 + k];
+      many.insert(many.end(), b.begin(), b.end());
+    }
+    set.normalise_each(shape, many.data(), count, problem.weights.data(), problem.events,
+                       exponentiate, room.data(), each.data());
+    std::vector<double> more(room_for_lattice(6, dimensions, nodes.size()));
+    set.normalise_lattice(shape, nodes.data(), nodes.size(), problem.weights.data(), problem.events,
+                          exponentiate, more.data(), sums.data());
+    expect_near(sums, each);
+  }
 }
 
 TEST(UnbinnedKernels, NormalisersAreTheirSums) {
@@ -186,6 +266,7 @@ TEST(UnbinnedKernels, NormalisersAreTheirSums) {
                           room.data(), sums.data());
       EXPECT_NEAR(sums[5], sum, 1e-11 * sum);
       EXPECT_EQ(sums[0], sums[6]);
+      expect_lattice(*set, problem, room);
     }
   }
 }
