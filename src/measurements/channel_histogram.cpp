@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <set>
+#include <utility>
 
 #include "measurements/auxiliary_value.hpp"
 #include "measurements/compiled_model.hpp"
+#include "measurements/evaluator.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
 
 namespace neyman {
 
@@ -104,13 +109,14 @@ std::vector<std::size_t> bins_of(const std::vector<double>& values,
   return out;
 }
 
-std::size_t unbinned_channel(const StatisticalModel& model, const std::string& name) {
+std::size_t unbinned_channel(const char* function, const StatisticalModel& model,
+                             const std::string& name) {
   std::vector<std::string> names;
   for (const auto& channel : model.compiled().unbinned) names.push_back(channel.name);
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end())
-    throw ArgumentError("feature_histogram: " +
-                        unknown_name(name, "a channel without bins", names));
+    throw ArgumentError(
+        fmt::format("{}: {}", function, unknown_name(name, "a channel without bins", names)));
   return static_cast<std::size_t>(found - names.begin());
 }
 
@@ -201,7 +207,7 @@ std::vector<ChannelHistogram> channel_histograms(const StatisticalModel& model,
 
 ChannelHistogram feature_histogram(const StatisticalModel& model, const MeasurementData& data,
                                    const Fit& best, const FeatureEvents& events) {
-  const std::size_t channel = unbinned_channel(model, events.channel);
+  const std::size_t channel = unbinned_channel("feature_histogram", model, events.channel);
   check_feature(model, channel, events);
   const std::size_t bins = events.edges.size() - 1;
   const auto places = bins_of(events.simulated, events.edges);
@@ -237,6 +243,249 @@ ChannelHistogram feature_histogram(const StatisticalModel& model, const Measurem
       out.observed[observed[i]] += events.weights.empty() ? 1.0 : events.weights[i];
   out.before = expected_before_fit(model, data, parts);
   out.after = expected_after_fit(model, best, parts);
+  return out;
+}
+
+namespace {
+
+constexpr const char* all_features = "feature_histograms";
+
+/// How often each simulated event of a channel is expected from each component.
+class ExpectedEvents {
+ public:
+  ExpectedEvents(const StatisticalModel& model, std::size_t channel)
+      : channel_(channel),
+        events_(*model.compiled().unbinned[channel].simulated),
+        evaluator_(model.compiled()),
+        parts_(events_.ratios.rows(), events_.size()) {
+    for (std::size_t j = 0; j < events_.size(); ++j) total_ += weight(j);
+  }
+
+  const Matrix& operator()(std::span<const double> point) {
+    evaluator_.parts(point, channel_, events_, parts_);
+    for (std::size_t c = 0; c < parts_.rows(); ++c)
+      for (std::size_t j = 0; j < parts_.cols(); ++j) parts_(c, j) *= weight(j) / total_;
+    return parts_;
+  }
+
+ private:
+  double weight(std::size_t j) const { return events_.weights.empty() ? 1.0 : events_.weights[j]; }
+
+  std::size_t channel_;
+  const UnbinnedEvents& events_;
+  detail::Evaluator evaluator_;
+  Matrix parts_;
+  double total_ = 0.0;
+};
+
+std::vector<double> column(MatrixView table, std::size_t c) {
+  std::vector<double> out(table.rows());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = table(i, c);
+  return out;
+}
+
+/// The values below which 0.5 % and 99.5 % of the events lie, by weights that are not negative.
+std::pair<double, double> central_range(const std::vector<double>& values,
+                                        const std::vector<double>& weights) {
+  constexpr double tail = 0.005;
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  const auto weight = [&](std::size_t i) { return weights.empty() ? 1.0 : weights[i]; };
+  double total = 0.0, below = 0.0;
+  for (const std::size_t i : order) total += weight(i);
+  std::pair out{values[order.front()], values[order.back()]};
+  bool first = true;
+  for (const std::size_t i : order) {
+    below += weight(i);
+    if (first && below >= tail * total) {
+      out.first = values[i];
+      first = false;
+    }
+    if (below >= (1.0 - tail) * total) {
+      out.second = values[i];
+      break;
+    }
+  }
+  return out;
+}
+
+/// The different values where there are few of them; else none.
+std::vector<double> few_values(const std::vector<double>& values) {
+  constexpr std::size_t few = 30;
+  std::set<double> found;
+  for (const double value : values) {
+    found.insert(value);
+    if (found.size() > few) return {};
+  }
+  return {found.begin(), found.end()};
+}
+
+std::vector<double> feature_edges(const std::vector<double>& simulated,
+                                  const std::vector<double>& weights,
+                                  const std::vector<double>& observed) {
+  std::vector<double> out;
+  if (const auto values = few_values(simulated); !values.empty()) {
+    const double first = values.size() > 1 ? 0.5 * (values[1] - values[0]) : 0.5;
+    const double last = values.size() > 1 ? 0.5 * (values.back() - values[values.size() - 2]) : 0.5;
+    out.push_back(values.front() - first);
+    for (std::size_t i = 1; i < values.size(); ++i)
+      out.push_back(0.5 * (values[i - 1] + values[i]));
+    out.push_back(values.back() + last);
+    return out;
+  }
+  auto [low, high] = central_range(simulated, weights);
+  if (!observed.empty()) {
+    // Not by a little: edges where the data happen to have many would make their bins stand out.
+    const double beyond = 0.1 * (high - low);
+    const auto seen = central_range(observed, {});
+    if (seen.first < low - beyond) low = seen.first;
+    if (seen.second > high + beyond) high = seen.second;
+  }
+  const double bins =
+      std::clamp(std::round(2.0 * std::cbrt(static_cast<double>(observed.size()))), 10.0, 40.0);
+  for (double b = 0.0; b <= bins; ++b) out.push_back(low + (high - low) * b / bins);
+  out.back() = high;
+  return out;
+}
+
+/// The largest ½ Σ (p − q)² / (p + q) of two rows, each normalised to 1.
+double separation(const Matrix& parts, std::size_t first, std::size_t bins) {
+  double most = 0.0;
+  const auto sum = [&](std::size_t c) {
+    double total = 0.0;
+    for (std::size_t b = 0; b < bins; ++b) total += parts(c, first + b);
+    return total;
+  };
+  for (std::size_t c = 0; c < parts.rows(); ++c)
+    for (std::size_t d = c + 1; d < parts.rows(); ++d) {
+      const double one = sum(c), other = sum(d);
+      if (!(one > 0.0) || !(other > 0.0)) continue;
+      double total = 0.0;
+      for (std::size_t b = 0; b < bins; ++b) {
+        const double p = parts(c, first + b) / one, q = parts(d, first + b) / other;
+        if (p + q > 0.0) total += 0.5 * (p - q) * (p - q) / (p + q);
+      }
+      most = std::max(most, total);
+    }
+  return most;
+}
+
+/// One feature with its bins among those of all.
+struct BinnedFeature {
+  std::size_t column = 0, first = 0;
+  std::vector<double> edges = {};
+  std::vector<std::size_t> places = {};  // of the simulated events
+
+  std::size_t bins() const { return edges.size() - 1; }
+};
+
+/// Samples × the bins of all these features.
+Matrix fill_bins(const Matrix& weights, const std::vector<BinnedFeature>& features) {
+  Matrix out(weights.rows(), features.empty() ? 0 : features.back().first + features.back().bins());
+  parallel_blocks(features.size(), 1, [&](Block block) {
+    const auto& feature = features[block.index];
+    for (std::size_t c = 0; c < weights.rows(); ++c)
+      for (std::size_t j = 0; j < weights.cols(); ++j)
+        if (feature.places[j] != outside)
+          out(c, feature.first + feature.places[j]) += weights(c, j);
+  });
+  return out;
+}
+
+void keep_best(std::vector<BinnedFeature>& features, const Matrix& parts, std::size_t most) {
+  if (features.size() <= most) return;
+  std::vector<std::pair<double, std::size_t>> ranked;
+  for (std::size_t f = 0; f < features.size(); ++f)
+    ranked.emplace_back(-separation(parts, features[f].first, features[f].bins()), f);
+  std::sort(ranked.begin(), ranked.end());
+  ranked.resize(most);
+  std::vector<std::size_t> chosen;
+  for (const auto& entry : ranked) chosen.push_back(entry.second);
+  std::sort(chosen.begin(), chosen.end());
+  std::vector<BinnedFeature> kept;
+  std::size_t first = 0;
+  for (const std::size_t f : chosen) {
+    kept.push_back(std::move(features[f]));
+    kept.back().first = first;
+    first += kept.back().bins();
+  }
+  features = std::move(kept);
+}
+
+void check_table(const StatisticalModel& model, std::size_t channel, const FeatureTable& table) {
+  const auto& simulated = model.compiled().unbinned[channel].simulated;
+  if (simulated == nullptr)
+    fail_argument(all_features, fmt::format("the simulated events of channel '{}'", table.channel),
+                  "missing", "given");
+  check_same_size(all_features, "rows of simulated", table.simulated.rows(), simulated->size(),
+                  "one a simulated event of the channel");
+  check_same_size(all_features, "columns of simulated", table.simulated.cols(), table.names.size(),
+                  "one a feature");
+  check_same_size(all_features, "columns of observed", table.observed.cols(), table.names.size(),
+                  "one a feature");
+  if (!table.weights.empty())
+    check_same_size(all_features, "weights", table.weights.size(), table.observed.rows(),
+                    "one an observed event");
+  for (std::size_t i = 0; i < table.observed.rows(); ++i)
+    check_finite(all_features, "observed", table.observed.row(i));
+  for (std::size_t i = 0; i < table.simulated.rows(); ++i)
+    check_finite(all_features, "simulated", table.simulated.row(i));
+}
+
+}  // namespace
+
+std::vector<ChannelHistogram> feature_histograms(const StatisticalModel& model,
+                                                 const MeasurementData& data, const Fit& best,
+                                                 const FeatureTable& table, std::size_t most) {
+  const std::size_t channel = unbinned_channel(all_features, model, table.channel);
+  check_table(model, channel, table);
+  ExpectedEvents expected(model, channel);
+  const auto& at_start = expected(model.start());
+  std::vector<double> weights = column_sums(at_start);
+  for (auto& weight : weights) weight = std::max(weight, 0.0);
+  std::vector<BinnedFeature> features(table.names.size());
+  parallel_blocks(features.size(), 1, [&](Block block) {
+    auto& feature = features[block.index];
+    feature.column = block.index;
+    const auto simulated = column(table.simulated, block.index);
+    feature.edges = feature_edges(simulated, weights, column(table.observed, block.index));
+    feature.places = bins_of(simulated, feature.edges);
+  });
+  std::size_t first = 0;
+  for (auto& feature : features) {
+    feature.first = first;
+    first += feature.bins();
+  }
+  if (features.size() > most) keep_best(features, fill_bins(at_start, features), most);
+  const ExpectedParts parts = [&](std::span<const double> point) {
+    return fill_bins(expected(point), features);
+  };
+  const auto before = expected_before_fit(model, data, parts),
+             after = expected_after_fit(model, best, parts);
+  std::vector<std::size_t> rows;
+  std::vector<std::string> names;
+  for (const auto& component : model.compiled().unbinned[channel].components) {
+    rows.push_back(rows.size());
+    names.push_back(component.name);
+  }
+  std::vector<ChannelHistogram> out;
+  for (const auto& feature : features) {
+    ChannelHistogram one;
+    one.channel = table.channel;
+    one.feature = table.names[feature.column];
+    one.edges = feature.edges;
+    one.samples = names;
+    one.observed.assign(feature.bins(), 0.0);
+    const auto places = bins_of(column(table.observed, feature.column), feature.edges);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (places[i] != outside)
+        one.observed[places[i]] += table.weights.empty() ? 1.0 : table.weights[i];
+    one.before = block(before, rows, feature.first, feature.bins());
+    one.after = block(after, rows, feature.first, feature.bins());
+    out.push_back(std::move(one));
+  }
   return out;
 }
 

@@ -80,6 +80,11 @@ void Evaluator::densities(std::span<const double> point, std::size_t channel,
   unbinned_[channel].densities(point, events, out);
 }
 
+void Evaluator::parts(std::span<const double> point, std::size_t channel,
+                      const UnbinnedEvents& events, Matrix& out) {
+  unbinned_[channel].parts(point, events, out);
+}
+
 void Evaluator::expected(std::span<const double> point, std::span<double> out, Matrix* parts) {
   for (const auto& channel : model_.channels) {
     expect(channel, point);

@@ -31,6 +31,9 @@ class Evaluator {
   /// λ(x; θ) of events of an unbinned channel.
   void densities(std::span<const double> point, std::size_t channel, const UnbinnedEvents& events,
                  std::span<double> out);
+  /// The part of each component in it: components × events.
+  void parts(std::span<const double> point, std::size_t channel, const UnbinnedEvents& events,
+             Matrix& out);
   /// Of the last evaluation that was forbidden: the bin, or no_parameter where a constraint or an
   /// unbinned channel was.
   std::size_t forbidden_bin() const { return forbidden_bin_; }

@@ -587,6 +587,8 @@ const std::shared_ptr<const UnbinnedEvents>& LearnedChannel::simulated() const {
   return state_->simulated;
 }
 
+const Matrix& LearnedChannel::simulated_features() const { return state_->pool; }
+
 std::size_t LearnedChannel::replicas() const { return state_->replicas; }
 
 UnbinnedEvents LearnedChannel::describe(MatrixView x, std::span<const double> weights) const {

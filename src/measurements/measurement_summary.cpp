@@ -217,11 +217,11 @@ Json fit_json(const MeasurementSummary& summary) {
 MeasurementSummary summarise(const StatisticalModel& model, const MeasurementData& data,
                              const MeasurementOptions& options) {
   check_at_least("summarise", "scan_points", options.scan_points, 2);
-  const std::size_t interest = model.interest();
+  model.interest();  // there must be one
   if (options.curve_points > 0)
     check_at_least("summarise", "curve_points", options.curve_points, 3);
   MeasurementSummary out{
-      model, data, options, fit_model(model, data), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+      model, data, options, fit_model(model, data), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, 0, {}};
   Interval none;
   none.ok = false;
   out.intervals.assign(model.size(), none);
@@ -249,21 +249,27 @@ MeasurementSummary summarise(const StatisticalModel& model, const MeasurementDat
     out.limit = upper_limit(model, data, limit);
   });
   if (options.curve_points > 0) add_cl_s(out);
-  if (options.toys > 0 && out.limit)
-    attempt(out, [&] {
-      ToyOptions toys;
-      toys.toys = options.toys;
-      toys.seed = options.seed;
-      toys.tasks = options.tasks;
-      const auto values =
-          scan_values(*out.limit, options.scan_points, model.parameters()[interest].high);
-      if (options.toys_alone)
-        simulate_limit_toys(model, data, values, options.statistic, toys);
-      else
-        out.toy_limit =
-            toy_upper_limit(model, data, values, options.level, options.statistic, toys);
-    });
+  add_toy_limit(out);
   return out;
+}
+
+void add_toy_limit(MeasurementSummary& summary) {
+  const auto& options = summary.options;
+  if (options.toys == 0 || !summary.limit) return;
+  attempt(summary, [&] {
+    const auto& model = summary.model;
+    ToyOptions toys;
+    toys.toys = options.toys;
+    toys.seed = options.seed;
+    toys.tasks = options.tasks;
+    const auto values =
+        scan_values(*summary.limit, options.scan_points, model.parameters()[model.interest()].high);
+    if (options.toys_alone)
+      simulate_limit_toys(model, summary.data, values, options.statistic, toys);
+    else
+      summary.toy_limit =
+          toy_upper_limit(model, summary.data, values, options.level, options.statistic, toys);
+  });
 }
 
 std::string summary_text(const MeasurementSummary& summary) {

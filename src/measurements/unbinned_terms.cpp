@@ -216,6 +216,18 @@ void UnbinnedTerms::densities(std::span<const double> point, const UnbinnedEvent
                                 out.data());
 }
 
+void UnbinnedTerms::parts(std::span<const double> point, const UnbinnedEvents& events,
+                          Matrix& out) {
+  prepare(point, Order::value);
+  auto all = view(events);
+  all.count = 1;
+  for (std::size_t c = 0; c < components_.size(); ++c) {
+    all.components = view_.data() + c;
+    unbinned::kernels().densities(all, vector_math::kernels().exponentiate, room_.data(),
+                                  out.row(c).data());
+  }
+}
+
 /// Of ν − Σ w log λ, where ∂λ = Σ_c part_c (scale_first + e): of the sums over events.
 void UnbinnedTerms::add_gradient(std::span<double> gradient) const {
   for (std::size_t c = 0; c < components_.size(); ++c) {

@@ -71,6 +71,8 @@ class UnbinnedTerms {
   /// λ(x_i; θ) = Σ_c ν_c r_c of each event.
   void densities(std::span<const double> point, const UnbinnedEvents& events,
                  std::span<double> out);
+  /// ν_c r_c of each component and event, into rows of `out`.
+  void parts(std::span<const double> point, const UnbinnedEvents& events, Matrix& out);
 
  private:
   /// A positive or negative number with its derivatives relative to it: f_p / f and f_pq / f.

@@ -173,6 +173,14 @@ void add_measurement(Page& page, const MeasurementSummary& summary,
   });
   if (!any) return;
   page.section("Before and after the fit");
+  const auto shown = static_cast<std::size_t>(
+      std::count_if(summary.histograms.begin(), summary.histograms.end(),
+                    [](const ChannelHistogram& histogram) { return !histogram.feature.empty(); }));
+  if (shown < summary.features)
+    page.paragraph(
+        fmt::format("Shown are {} of {} features: those whose distributions differ most between "
+                    "two components.",
+                    shown, summary.features));
   place_figures(page, figures, "measurement-channel-");
 }
 

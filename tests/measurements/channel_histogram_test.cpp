@@ -209,5 +209,113 @@ TEST(FeatureHistogram, RefusesWhatDoesNotFit) {
   fails([](auto& e) { e.expected = [](auto) { return Matrix(1, 3); }; }, "rows of expected");
 }
 
+/// Columns as a table.
+Matrix table_of(const std::vector<std::vector<double>>& columns) {
+  Matrix out(columns[0].size(), columns.size());
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    for (std::size_t i = 0; i < out.rows(); ++i) out(i, c) = columns[c][i];
+  return out;
+}
+
+/// A feature that says nothing: the events spread evenly over [0, 100), whatever they are.
+std::vector<double> spread_evenly(std::size_t count) {
+  std::vector<double> out(count);
+  for (std::size_t i = 0; i < count; ++i) out[i] = std::fmod(61.803398875 * double(i), 100.0);
+  return out;
+}
+
+TEST(FeatureHistograms, AreThoseOfEachComponent) {
+  const TwoValues two;
+  const auto other = spread_evenly(two.observed.size());
+  const Matrix observed = table_of({two.observed, other}),
+               simulated = table_of({two.simulated, spread_evenly(two.simulated.size())});
+  const std::vector<double> weights(observed.rows(), 0.5);
+  const auto found = feature_histograms(two.model, two.model.observed(), two.best,
+                                        {"events", {"x", "y"}, observed, weights, simulated});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].feature, "x");
+  EXPECT_EQ(found[0].samples, (std::vector<std::string>{"signal", "background"}));
+  // Two values: a bin each.
+  EXPECT_EQ(found[0].edges, (std::vector<double>{-0.5, 0.5, 1.5}));
+  EXPECT_EQ(found[0].observed, (std::vector<double>{35.0, 30.0}));
+  EXPECT_NEAR(found[0].before.parts(0, 1), 32.0, 1e-9);
+  EXPECT_NEAR(found[0].before.parts(1, 1), 25.0, 1e-9);
+  EXPECT_NEAR(found[0].before.error[0], 7.5, 1e-9);
+  // The totals and bands are those of the model's own weights.
+  const auto sums = feature_histogram(two.model, two.model.observed(), two.best, two.events());
+  for (const std::size_t b : {0, 1}) {
+    EXPECT_NEAR(found[0].after.total[b], sums.after.total[b], 1e-9);
+    EXPECT_NEAR(found[0].after.error[b], sums.after.error[b], 1e-9);
+  }
+  // Many values: equal bins over 99 % of them.
+  EXPECT_EQ(found[1].edges.size(), 11u);
+  EXPECT_NEAR(found[1].edges.front(), 0.5, 0.3);
+  EXPECT_NEAR(found[1].edges.back(), 99.5, 0.3);
+  double inside = 0.0;
+  for (const double total : found[1].before.total) inside += total;
+  EXPECT_NEAR(inside, 0.99 * 140.0, 0.5);
+}
+
+TEST(FeatureHistograms, ReachAsFarAsTheData) {
+  const TwoValues two;
+  auto far = spread_evenly(two.observed.size());
+  for (std::size_t i = 0; i < 20; ++i) far[i] = 150.0 + static_cast<double>(i);
+  const Matrix observed = table_of({far}),
+               simulated = table_of({spread_evenly(two.simulated.size())});
+  const auto found = feature_histograms(two.model, two.model.observed(), two.best,
+                                        {"events", {"y"}, observed, {}, simulated});
+  EXPECT_EQ(found[0].edges.back(), 169.0);
+  EXPECT_EQ(found[0].observed.back(), 17.0);  // from 152.2 on
+  EXPECT_EQ(found[0].after.total.back(), 0.0);
+}
+
+TEST(FeatureHistograms, FeaturesThatSeparateBestAreTakenInTheirOrder) {
+  const TwoValues two;
+  auto blurred = [](const std::vector<double>& x) {
+    auto out = spread_evenly(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) out[i] += 40.0 * x[i];
+    return out;
+  };
+  const std::vector<double> same(two.observed.size(), 3.0), always(two.simulated.size(), 3.0);
+  const Matrix observed = table_of(
+                   {same, blurred(two.observed), spread_evenly(two.observed.size()), two.observed}),
+               simulated = table_of({always, blurred(two.simulated),
+                                     spread_evenly(two.simulated.size()), two.simulated});
+  const FeatureTable table{"events", {"same", "blurred", "even", "x"}, observed, {}, simulated};
+  const auto some = feature_histograms(two.model, two.model.observed(), two.best, table, 2);
+  ASSERT_EQ(some.size(), 2u);
+  EXPECT_EQ(some[0].feature, "blurred");
+  EXPECT_EQ(some[1].feature, "x");
+  // The same numbers whichever others are shown.
+  const auto all = feature_histograms(two.model, two.model.observed(), two.best, table);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].edges, (std::vector<double>{2.5, 3.5}));
+  EXPECT_EQ(all[1].after.parts, some[0].after.parts);
+  EXPECT_EQ(all[3].after.error, some[1].after.error);
+}
+
+TEST(FeatureHistograms, RefuseWhatDoesNotFit) {
+  const TwoValues two;
+  const Matrix observed = table_of({two.observed}), simulated = table_of({two.simulated});
+  const auto fails = [&](auto change, const std::string& words) {
+    FeatureTable table{"events", {"x"}, observed, {}, simulated};
+    change(table);
+    try {
+      feature_histograms(two.model, two.model.observed(), two.best, table);
+      ADD_FAILURE() << words;
+    } catch (const ArgumentError& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  };
+  Matrix unknown = observed;
+  unknown(2, 0) = NAN;
+  const std::vector<double> one{1.0};
+  fails([](auto& t) { t.channel = "other"; }, "'other' is not a channel without bins");
+  fails([](auto& t) { t.names = {"x", "y"}; }, "columns of simulated");
+  fails([&](auto& t) { t.simulated = observed; }, "rows of simulated");
+  fails([&](auto& t) { t.observed = unknown; }, "observed");
+  fails([&](auto& t) { t.weights = one; }, "weights");
+}
+
 }  // namespace
 }  // namespace neyman

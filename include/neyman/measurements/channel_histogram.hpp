@@ -70,4 +70,24 @@ struct FeatureEvents {
 ChannelHistogram feature_histogram(const StatisticalModel& model, const MeasurementData& data,
                                    const Fit& best, const FeatureEvents& events);
 
+/// All features of the events of a channel without bins, a column each.
+struct FeatureTable {
+  std::string channel;  ///< as the model calls it
+  std::vector<std::string> names;
+  MatrixView observed;                   ///< events × features
+  std::span<const double> weights = {};  ///< of the observed events; empty: all 1
+  MatrixView simulated;                  ///< of the channel's simulated events
+};
+
+/// The same of up to `most` features at once, component by component, in equal bins over where
+/// 99 % of the events are expected, or observed where that is far beyond, or in one bin a value
+/// where there are at most 30 values. Where there are more features, those that tell the components
+/// apart best, with the largest ½ Σ_b (p_b − q_b)² / (p_b + q_b) between two components at the
+/// start, in their order.
+/// @throw ArgumentError as feature_histogram.
+std::vector<ChannelHistogram> feature_histograms(const StatisticalModel& model,
+                                                 const MeasurementData& data, const Fit& best,
+                                                 const FeatureTable& features,
+                                                 std::size_t most = 10);
+
 }  // namespace neyman

@@ -108,6 +108,8 @@ class LearnedChannel {
   UnbinnedEvents describe(MatrixView x, std::span<const double> weights = {}) const;
   /// The events of the reference, each described by networks that have not seen it.
   const std::shared_ptr<const UnbinnedEvents>& simulated() const;
+  /// Their features, one row an event.
+  const Matrix& simulated_features() const;
   /// How many rows of x lie where no pair of components was calibrated.
   std::size_t count_outside(MatrixView x) const;
 

@@ -49,6 +49,8 @@ struct MeasurementSummary {
   std::optional<ToyLimit> toy_limit;
   /// Of the channels with bins; those of features of other channels may be added.
   std::vector<ChannelHistogram> histograms;
+  /// Features that events of a channel without bins have, where histograms show some; else 0.
+  std::size_t features = 0;
   /// What could not be had, and why: a failed fit, a limit that is not bracketed, …
   std::vector<std::string> problems;
 };
@@ -57,6 +59,9 @@ struct MeasurementSummary {
 /// @throw ArgumentError where the data do not fit the model, or it has no parameter of interest.
 MeasurementSummary summarise(const StatisticalModel& model, const MeasurementData& data,
                              const MeasurementOptions& options = {});
+
+/// Adds the limit by toys to a summary that was made without, as its options ask for.
+void add_toy_limit(MeasurementSummary& summary);
 
 /// For people: at most 80 columns.
 std::string summary_text(const MeasurementSummary& summary);
