@@ -1,6 +1,7 @@
 #include "reports/words.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -266,11 +267,13 @@ Together together(const Results& results) {
     out.words = all == 1 ? "the check passes" : fmt::format("all {} checks pass", all);
     return out;
   }
-  out.words = fmt::format("{} of {} pass", passed, count_words(all, "check"));
+  std::vector<std::string> parts;
+  if (all > 1) parts.push_back(fmt::format("{} of {} checks pass", passed, all));
   if (!failed.empty())
-    out.words += fmt::format("; {} {}", join_words(failed), failed.size() == 1 ? "fails" : "fail");
+    parts.push_back(join_words(failed) + (failed.size() == 1 ? " fails" : " fail"));
   if (!warned.empty())
-    out.words += fmt::format("; {} {}", join_words(warned), warned.size() == 1 ? "warns" : "warn");
+    parts.push_back(join_words(warned) + (warned.size() == 1 ? " warns" : " warn"));
+  out.words = fmt::format("{}", fmt::join(parts, "; "));
   return out;
 }
 
