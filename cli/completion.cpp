@@ -38,8 +38,9 @@ bool takes_value(const CLI::Option& option) { return option.get_items_expected_m
 void print_values(const CLI::Option& option, const Words& print) {
   static const std::map<std::string, std::string> files = {{"STUDY", "*.toml"},
                                                            {"MODEL", "*.h5"},
-                                                           {"PART", "*.h5"},
+                                                           {"PART", "*.h5 *.toys"},
                                                            {"WORKSPACE", "*.json"},
+                                                           {"STUDY|WORKSPACE", "*.toml *.json"},
                                                            {"DATA", "*.csv *.npy *.h5 *.hdf5"}};
   const std::string type = option.get_type_name();
   const auto open = type.find('{'), close = type.rfind('}');

@@ -6,6 +6,7 @@
 
 #include "answer.hpp"
 #include "commands.hpp"
+#include "neyman/core/error.hpp"
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/pipeline/model.hpp"
 #include "neyman/ratios/onnx_export.hpp"
@@ -25,6 +26,11 @@ int export_file(const ExportArguments& arguments) {
   const auto model =
       advised("neyman export takes the model.h5 that `neyman run` has written into its folder.",
               [&] { return load_model(arguments.model); });
+  if (model.measurement)
+    throw ArgumentError(
+        "export: the model is of a measurement, whose likelihood is not one ratio; fit new data "
+        "with "
+        "neyman fit");
   OnnxOptions options;
   options.feature_names = model.feature_names;
   if (arguments.numerator)

@@ -88,7 +88,8 @@ void add_fit(CLI::App& app, int& status) {
   command->add_flag("--no-figures", arguments->no_figures, "Draw no figures");
   arguments->talk.add_to(*command);
   command->footer(R"(
-Nothing is simulated or trained.
+Nothing is simulated or trained. Of a study with yields (a measurement) it gives discovery and limits
+too, as the run does; the toys that the study asks for are made again.
 
 Example:
   neyman fit my-study/out/model.h5 --data new.csv --out new-result)");

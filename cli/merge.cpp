@@ -11,6 +11,9 @@ void add_merge(CLI::App& app, int& status) {
   auto arguments = std::make_shared<RunArguments>();
   arguments->merge = true;
   arguments->add_to(*command);
+  command->get_option("study")
+      ->description("The study file, or the workspace of a limit")
+      ->type_name("STUDY|WORKSPACE");
   command
       ->add_option("parts", arguments->parts,
                    "The files of all parts (default: those in parts/ of the folder)")

@@ -260,6 +260,7 @@ py::dict discovery_dict(const Discovery& found) {
   out["significance"] = found.significance;
   out["estimate"] = found.estimate;
   out["expected_significance"] = found.expected_significance;
+  out["impossible"] = found.impossible;
   out["ok"] = found.ok;
   return out;
 }
@@ -571,6 +572,10 @@ void bind_measurements(py::module_& module) {
   py::class_<MeasurementSummary, SummaryPtr>(module, "MeasurementSummary")
       .def(py::init(&summary_of))
       .def_property_readonly("fit", [](const MeasurementSummary& self) { return self.fit; })
+      .def_property_readonly("model",
+                             [](const MeasurementSummary& self) {
+                               return std::make_shared<StatisticalModel>(self.model);
+                             })
       .def("json", &summary_json)
       .def("text", &summary_text)
       .def("figures", &summary_figures)

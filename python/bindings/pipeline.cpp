@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "arrays.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/pipeline/learned_measurement.hpp"
 #include "neyman/pipeline/model.hpp"
 #include "neyman/pipeline/study.hpp"
 #include "neyman/reports/results_json.hpp"
@@ -33,7 +35,7 @@ AnyRun run_study(const Study& study, const std::string& folder, const py::dict& 
   if (folder.empty()) {
     auto done = long_work([&] { return run(study); });
     out.results = std::move(done.results);
-    if (done.model.ratio || done.model.parameterized)
+    if (done.model.ratio || done.model.parameterized || done.model.measurement)
       out.model = std::make_shared<const Model>(std::move(done.model));
     return out;
   }
@@ -55,6 +57,10 @@ AnyRun run_study(const Study& study, const std::string& folder, const py::dict& 
 }
 
 AnyRatio ratio_of(const Model& model) {
+  if (model.measurement)
+    throw ArgumentError(
+        "ratio: the model is of a measurement, whose likelihood is not one ratio; use fit, or "
+        "statistical_model with neyman.measurements");
   RatioPtr ratio = model.ratio;
   if (!ratio) ratio = model.parameterized;
   return {std::move(ratio), model.parameters, model.feature_names};
@@ -99,6 +105,11 @@ void bind_pipeline(py::module_& module) {
       .def_property_readonly(
           "model", [](const AnyRun& self) { return std::const_pointer_cast<Model>(self.model); })
       .def_property_readonly(
+          "measurement_summary",
+          [](const AnyRun& self) {
+            return std::const_pointer_cast<MeasurementSummary>(self.results.measurement_summary);
+          })
+      .def_property_readonly(
           "data",
           [](py::object self) { return view_of(self.cast<const AnyRun&>().results.data, self); })
       .def("json", [](const AnyRun& self) { return reports::results_json(self.results).text; })
@@ -123,6 +134,15 @@ void bind_pipeline(py::module_& module) {
       .def_readonly("classifier", &Model::classifier)
       .def_readonly("calibration", &Model::calibration)
       .def_property_readonly("ratio", &ratio_of)
+      .def_property_readonly("is_measurement",
+                             [](const Model& self) { return self.measurement != nullptr; })
+      .def("statistical_model",
+           [](const Model& self, const Samples& data) {
+             return long_work([&] {
+               return std::make_shared<StatisticalModel>(
+                   measurement_model(self, data.x, data.weights));
+             });
+           })
       .def("fit",
            [](const Model& self, const Samples& data, const std::string& source) {
              return AnyRun{long_work([&] { return fit_data(self, data, source); }), nullptr};

@@ -422,10 +422,18 @@ class StatisticalModel:
             if not isinstance(channel, UnbinnedChannel):
                 raise ArgumentError(f"StatisticalModel: unbinned[{i}] is {shown(channel)}, but must "
                                     "be an UnbinnedChannel")
-        self.workspace = workspace
-        self._made_from = (channels, check_text("StatisticalModel", "measurement", measurement))
+        self.workspace: Workspace | None = workspace
+        self._made_from: Any = (_remade, (workspace, channels, check_text(
+            "StatisticalModel", "measurement", measurement)))
         self._core = _core.StatisticalModel(workspace._core,
                                             [channel._plain() for channel in channels], measurement)
+
+    @classmethod
+    def _of(cls, core: _core.StatisticalModel, made_from: Any = None) -> StatisticalModel:
+        """One that was learned: it has no workspace. `made_from` is what makes it again."""
+        model = cls.__new__(cls)
+        model.workspace, model._made_from, model._core = None, made_from, core
+        return model
 
     @property
     def parameters(self) -> Parameters:
@@ -494,8 +502,10 @@ class StatisticalModel:
         return ModelLikelihood(self, data)
 
     def __reduce__(self) -> Any:
-        channels, measurement = self._made_from
-        return _remade, (self.workspace, channels, measurement)
+        if self._made_from is None:
+            raise TypeError("a StatisticalModel of a result cannot be pickled; pickle the model of "
+                            "the run, whose statistical_model makes it again")
+        return self._made_from
 
     def __repr__(self) -> str:
         return (f"StatisticalModel({len(self.bins)} bins, {self._core.unbinned} channels without "
@@ -647,6 +657,8 @@ class Discovery(Shown):
     significance: float  #: Z = √q_0, in standard deviations
     estimate: float
     expected_significance: float  #: the median where μ has the expected value
+    #: events were seen where none is expected without signal: statistic and significance are infinite
+    impossible: bool
     ok: bool
 
 

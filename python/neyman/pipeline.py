@@ -18,6 +18,7 @@ from neyman.data import Samples
 from neyman.errors import ArgumentError
 from neyman.functions import PythonSimulator
 from neyman.inference import Likelihood
+from neyman.measurements import MeasurementSummary, StatisticalModel
 from neyman.ratios import Ratio, _of_core
 
 __all__ = ["Model", "Record", "Result", "Study", "load_model", "run", "stage_names"]
@@ -85,7 +86,8 @@ def _table(entries: Mapping[str, Any]) -> str:
 
 
 class Model:
-    """A trained and calibrated ratio with what is needed to use it on new data."""
+    """A trained and calibrated ratio, or a measurement (a study with yields), with what is needed to
+    use it on new data."""
 
     def __init__(self, core: _core.Model) -> None:
         self._core = core
@@ -103,6 +105,12 @@ class Model:
         return self._core.feature_names
 
     @property
+    def is_measurement(self) -> bool:
+        """Whether it is of a study with yields: `statistical_model` is then in the place of `ratio`
+        and `likelihood`."""
+        return self._core.is_measurement
+
+    @property
     def ratio(self) -> Ratio:
         return _of_core(self._core.ratio)
 
@@ -110,11 +118,20 @@ class Model:
         """The likelihood of data; options as of `neyman.Likelihood`."""
         return Likelihood(self.ratio, x, **options)
 
+    def statistical_model(self, data: Any) -> StatisticalModel:
+        """Of a measurement, the probability of these events, with the model's yields and
+        constraints: what everything in `neyman.measurements` takes."""
+        events = self._events(data)
+        return StatisticalModel._of(self._core.statistical_model(events._core),
+                                    (_statistical_model, (self, events)))
+
     def fit(self, data: Any, *, source: str = "an array") -> Result:
         """Fits new data; nothing is simulated or trained."""
-        events = data if isinstance(data, Samples) else Samples(
+        return Result(self._core.fit(self._events(data)._core, source))
+
+    def _events(self, data: Any) -> Samples:
+        return data if isinstance(data, Samples) else Samples(
             data, feature_names=None if _named(data) else self.feature_names)
-        return Result(self._core.fit(events._core, source))
 
     def save(self, path: Path) -> None:
         """Writes model.h5, which `neyman.load_model` and `neyman fit` read."""
@@ -129,6 +146,10 @@ class Model:
     def __repr__(self) -> str:
         return (f"Model({self.name}: {self._core.classifier}, "
                 f"{', '.join(self.parameters.names)})")
+
+
+def _statistical_model(model: Model, data: Samples) -> StatisticalModel:
+    return model.statistical_model(data)
 
 
 def _named(data: Any) -> bool:
@@ -163,6 +184,14 @@ class Result(Record):
         """What was trained; None where it cannot be used without its simulator."""
         model = self._run.model
         return None if model is None else Model(model)
+
+    @property
+    def measurement_summary(self) -> MeasurementSummary | None:
+        """Of a study with yields: discovery, limits, pulls and impacts, which `neyman.plot` draws;
+        `measurement` has the numbers. None for other studies, and where a folder held the finished
+        run already: `model.fit(data)` gives it then."""
+        core = self._run.measurement_summary
+        return None if core is None else MeasurementSummary(core, StatisticalModel._of(core.model))
 
     def write(self, folder: Path, *, figures: bool = True) -> list[str]:
         """Writes results.json, report.html, figures/ and, where the classifier is one of neyman's,

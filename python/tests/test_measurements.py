@@ -100,6 +100,21 @@ def test_closed_forms():
                                                                       [math.sqrt(20)])
 
 
+def test_events_where_none_are_expected():
+    """The second bin has no background: without signal its event is impossible."""
+    spec = {"channels": [{"name": "bins", "samples": [
+                {"name": "signal", "data": [3.0, 2.0],
+                 "modifiers": [{"name": "mu", "type": "normfactor", "data": None}]},
+                {"name": "background", "data": [10.0, 0.0], "modifiers": []}]}],
+            "observations": [{"name": "bins", "data": [11, 1]}],
+            "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
+            "version": "1.0.0"}
+    model = neyman.StatisticalModel(spec)
+    found = measurements.discovery(model)
+    assert found.impossible and found.significance == np.inf and found.p_value == 0
+    assert not measurements.discovery(model, model.data([11, 0])).impossible
+
+
 def test_gradients_are_differences():
     model = model_of("correlated")
     likelihood = model.likelihood()

@@ -145,3 +145,54 @@ def test_studies_of_arrays():
         "covariance": np.array([[1, 0.5], [0.5, 1]])}, "reference": None,
         "classifier": {"kind": "separable"}})
     assert study.name == "small" and study.parameters.names == ["gamma"]
+
+
+MEASUREMENT = {
+    "study": {"name": "search", "seed": 2},
+    "parameters": {"mu": {"range": [0, 3], "truth": 1},
+                   "size": {"range": [0.5, 1.5], "truth": 1, "role": "nuisance",
+                            "constraint": {"kind": "gaussian", "mean": 1, "sigma": 0.1}}},
+    "simulator": {"kind": "mixture", "yields": ["100*mu", "300*size"],
+                  "components": [{"name": "signal", "kind": "normal", "mean": 2, "sigma": 1},
+                                 {"name": "background", "kind": "normal", "mean": 0, "sigma": 1}]},
+    "training": {"samples": 5000, "folds": 2},
+    "classifier": {"kind": "logistic"},
+    "measurement": {"simulated": 2000},
+    "report": {"figures": False},
+}
+
+
+def test_the_model_of_a_measurement(tmp_path):
+    result = neyman.run(MEASUREMENT)
+    summary = result.measurement_summary
+    assert summary.to_dict() == result.measurement.to_dict()
+    assert summary.model.interest == "mu" and summary.model.workspace is None
+    with pytest.raises(TypeError, match="statistical_model"):
+        pickle.dumps(summary.model)
+    assert "standard deviations" in repr(result)
+    result.model.save(tmp_path / "model.h5")
+    model = neyman.load_model(tmp_path / "model.h5")
+    assert model.is_measurement and not neyman.run(STUDY).model.is_measurement
+    # The run's own data give the run's own numbers.
+    x = np.array(result._run.data)
+    again = model.fit(x)
+    assert again.measurement.to_dict() == result.measurement.to_dict()
+    assert again.fit.to_dict() == result.fit.to_dict()
+    assert again.write(tmp_path / "out", figures=False)
+    # Everything of neyman.measurements takes its statistical model, also from a pickle.
+    statistical = model.statistical_model(x)
+    fit = neyman.measurements.fit_model(statistical)
+    assert fit.theta["mu"] == result.measurement.fit.parameters.mu.estimate
+    same = pickle.loads(pickle.dumps(statistical))
+    assert neyman.measurements.fit_model(same).theta == fit.theta
+    found = neyman.measurements.discovery(statistical)
+    assert not found.impossible
+    assert found.significance == result.measurement.discovery.significance
+    # There is no ratio between two θ.
+    for ask in (lambda: model.ratio, lambda: model.likelihood(x)):
+        with pytest.raises(neyman.ArgumentError, match="statistical_model"):
+            ask()
+    with pytest.raises(neyman.ArgumentError, match="must be of a measurement"):
+        neyman.run(STUDY).model.statistical_model(x)
+    with pytest.raises(neyman.ArgumentError, match="feature_names"):
+        model.fit(np.zeros((4, 2)))

@@ -97,6 +97,8 @@ class Chain {
   Tasks* tasks();
   /// The same where jobs may share them by parts, too.
   Tasks* parted_tasks();
+  /// Whether this is a job of its own, that does a part of such tasks and has not all of them.
+  bool in_part() const { return part_.has_value(); }
   /// Writes the part that was asked for, and returns its path.
   std::string write_part() const;
 

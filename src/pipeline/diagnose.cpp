@@ -171,6 +171,10 @@ void diagnose_repetition(Results& results) {
 
 Results diagnose_model(const Study& study, const Model& model,
                        const std::optional<std::vector<double>>& at) {
+  if (study.measurement || model.measurement)
+    throw ArgumentError(
+        "diagnose: a measurement has no ratio between two θ to be checked; `neyman run` and "
+        "`neyman fit` check its sub-ratios");
   const auto range = [](const ParameterSpace& parameters) {
     std::vector<std::string> out;
     for (const auto& p : parameters)

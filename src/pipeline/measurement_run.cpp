@@ -89,7 +89,9 @@ void note_summary(const MeasurementSummary& summary, Results& results) {
   auto& words = results.measurement_words;
   words.clear();
   const auto name = reports::symbol(summary.model.parameters()[summary.model.interest()].name);
-  if (const auto& found = summary.discovery; found && found->ok)
+  if (const auto& found = summary.discovery; found && found->impossible)
+    words.push_back(fmt::format("The data are impossible with {} = 0", name));
+  else if (found && found->ok)
     words.push_back(
         fmt::format("Against {} = 0: {:.2f} standard deviations (p = {:.2g}); {:.2f} "
                     "expected with {} = 1",
@@ -102,6 +104,116 @@ void note_summary(const MeasurementSummary& summary, Results& results) {
     add_limit(limit->level, limit->observed, limit->expected[2], "asymptotic formulae");
   if (const auto& limit = summary.toy_limit)
     add_limit(limit->level, limit->observed, limit->expected[2], "toys");
+}
+
+/// The fit of a model to data, with intervals and curves, and what is told of it.
+void note_measured(const Model& model, const Samples& data, const MeasurementSummary& summary,
+                   const FitPlan& plan, Results& results) {
+  const auto& channel = model.measurement->channel;
+  results.outside = channel.count_outside(data.x);
+  warn_outside(results);
+  const StudyLikelihood likelihood(summary.model, summary.data, model.parameters);
+  auto best = summary.fit;
+  if (best.ok() && channel.replicas() > 1)
+    add_simulation_covariance(best, summary.model, channel.replicas(), [&](std::size_t replica) {
+      return measurement_model(model, data.x, data.weights, replica);
+    });
+  results.fit = report_fit(likelihood, likelihood.reordered(best), plan);
+  note_fit(results.fit, model.parameters, "", results);
+  note_summary(summary, results);
+  for (const auto& problem : summary.problems) results.warnings.push_back(problem);
+}
+
+void check_sub_ratios(const Model& model, const Samples& data, Results& results) {
+  const auto& channel = model.measurement->channel;
+  if (auto found = diagnose_sub_ratios(channel.consistency(data.x), channel.components()))
+    results.diagnostics.push_back(std::move(*found));
+}
+
+/// The features of the events before and after the fit.
+void add_features(const Model& model, const Samples& data, MeasurementSummary& summary) {
+  if (!summary.fit.ok()) return;
+  const auto& channel = model.measurement->channel;
+  summary.features = model.feature_names.size();
+  summary.histograms = feature_histograms(
+      summary.model, summary.data, summary.fit,
+      {"events", model.feature_names, data.x, data.weights, channel.simulated_features()});
+}
+
+MeasurementSummary summarise_events(const Model& model, const Samples& data) {
+  const auto of = measurement_model(model, data.x, data.weights);
+  auto options = model.measurement->options;
+  options.toys = 0;
+  auto out = summarise(of, of.observed(), options);
+  add_features(model, data, out);
+  return out;
+}
+
+/// What toys add to a summary.
+struct MadeToys {
+  std::optional<ToyLimit> limit = {};
+  std::vector<std::string> problems = {};
+};
+
+MadeToys make_toys(MeasurementSummary summary, const MeasurementOptions& options) {
+  summary.options = options;
+  summary.problems.clear();
+  add_toy_limit(summary);
+  return {std::move(summary.toy_limit), std::move(summary.problems)};
+}
+
+void add_toys(const MadeToys& made, const MeasurementOptions& options,
+              MeasurementSummary& summary) {
+  summary.options = options;
+  summary.toy_limit = made.limit;
+  summary.problems.insert(summary.problems.end(), made.problems.begin(), made.problems.end());
+}
+
+void save_toys(const MadeToys& made, Archive& archive) {
+  archive.set("problems", made.problems);
+  if (!made.limit) return;
+  const auto& limit = *made.limit;
+  archive.set("level", limit.level);
+  archive.set("observed", limit.observed);
+  archive.set("expected", std::vector<double>(limit.expected.begin(), limit.expected.end()));
+  Matrix tests(limit.tests.size(), 15);
+  for (std::size_t i = 0; i < tests.rows(); ++i) {
+    const auto& test = limit.tests[i];
+    std::vector<double> row = {test.tested,      test.statistic,
+                               test.estimate,    test.cl_sb.value,
+                               test.cl_sb.error, test.cl_b.value,
+                               test.cl_b.error,  test.cl_s.value,
+                               test.cl_s.error,  static_cast<double>(test.failed)};
+    row.insert(row.end(), test.expected_cl_s.begin(), test.expected_cl_s.end());
+    std::copy(row.begin(), row.end(), tests.row(i).begin());
+  }
+  archive.set("tests", tests);
+}
+
+MadeToys load_toys(const Archive& archive) {
+  MadeToys out;
+  out.problems = archive.get<std::vector<std::string>>("problems");
+  if (!archive.has("tests")) return out;
+  auto& limit = out.limit.emplace();
+  limit.level = archive.number("level");
+  limit.observed = archive.number("observed");
+  const auto& expected = archive.numbers("expected");
+  std::copy_n(expected.begin(), limit.expected.size(), limit.expected.begin());
+  const auto& tests = archive.get<Matrix>("tests");
+  for (std::size_t i = 0; i < tests.rows(); ++i) {
+    const auto row = tests.row(i);
+    ToyTest test;
+    test.tested = row[0];
+    test.statistic = row[1];
+    test.estimate = row[2];
+    test.cl_sb = {row[3], row[4]};
+    test.cl_b = {row[5], row[6]};
+    test.cl_s = {row[7], row[8]};
+    test.failed = static_cast<std::size_t>(row[9]);
+    std::copy_n(row.begin() + 10, test.expected_cl_s.size(), test.expected_cl_s.begin());
+    limit.tests.push_back(test);
+  }
+  return out;
 }
 
 }  // namespace
@@ -140,31 +252,17 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain) {
       [](const Archive& archive) { return LearnedChannel(archive); });
   chain.skip("calibrate", "done with the training");
 
+  const Lazy<Model> model([&study, channel] { return learned_model(study, *channel); });
   const Lazy<Observed> data([&study] { return observe_measurement(study); });
-  const Lazy<StatisticalModel> model(
-      [&study, channel, data] { return measurement_model(study, *channel, data->events.x); });
-  const Lazy<MeasurementSummary> summary([&measurement, model] {
-    auto options = measurement.options;
-    options.toys = 0;
-    return summarise(*model, model->observed(), options);
-  });
+  const Lazy<MeasurementSummary> summary(
+      [model, data] { return summarise_events(*model, data->events); });
   chain.step(step_of(study, "fit"), [&](Results& results) {
     note_data(*data, results);
-    results.outside = channel->count_outside(data->events.x);
     const bool exact = study.simulator->has_density();
     FitPlan plan{study.levels, study.scan_points};
     Progress progress("fit", plan.steps(study.parameters) * (exact ? 2 : 1));
     plan.progress = &progress;
-    const StudyLikelihood likelihood(*model, model->observed(), study.parameters);
-    auto best = fit_model(*model);
-    if (best.ok() && channel->replicas() > 1)
-      add_simulation_covariance(best, *model, channel->replicas(), [&](std::size_t replica) {
-        return measurement_model(study, *channel, data->events.x, replica);
-      });
-    results.fit = report_fit(likelihood, likelihood.reordered(best), plan);
-    note_fit(results.fit, study.parameters, "", results);
-    note_summary(*summary, results);
-    for (const auto& problem : summary->problems) results.warnings.push_back(problem);
+    note_measured(*model, data->events, *summary, plan, results);
     if (!exact) return;
     const ConstrainedLikelihood known(
         std::make_shared<ExtendedLikelihood>(study.parameters, *measurement.mixture, data->events.x,
@@ -175,19 +273,50 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain) {
     results.exact_fit = report_fit(known, fit(known, near), plan);
     note_fit(*results.exact_fit, study.parameters, "exact ", results);
   });
+  std::optional<Lazy<MadeToys>> toys;
   if (measurement.options.toys == 0)
     chain.skip("toys", "none asked for");
   else
-    chain.step(step_of(study, "toys", "measurement"), [&](Results& results) {
-      note_summary(summarise(*model, model->observed(), measurement.options), results);
-    });
-  chain.skip("diagnose", "not for measurements");
+    toys = chain.step<MadeToys>(
+        step_of(study, "toys", "measurement"),
+        [&](Results& results) {
+          auto options = measurement.options;
+          options.tasks = chain.parted_tasks();
+          options.toys_alone = chain.in_part();
+          auto made = make_toys(*summary, options);
+          auto with = *summary;
+          add_toys(made, measurement.options, with);
+          note_summary(with, results);
+          results.warnings.insert(results.warnings.end(), made.problems.begin(),
+                                  made.problems.end());
+          return made;
+        },
+        save_toys, load_toys);
+  chain.step(step_of(study, "diagnose"),
+             [&](Results& results) { check_sub_ratios(*model, data->events, results); });
 
-  return Lazy<Model>([&study, &chain, summary] {
-    Model out = start_model(study, chain.results());
-    out.measurement = std::make_shared<const MeasurementSummary>(*summary);
-    out.complete = false;
-    return out;
+  return Lazy<Model>([&study, &chain, model, summary, toys] {
+    // The figures and the report need it, and it is not kept with the results.
+    auto whole = *summary;
+    if (toys) add_toys(**toys, study.measurement->options, whole);
+    chain.results().measurement_summary =
+        std::make_shared<const MeasurementSummary>(std::move(whole));
+    return *model;
+  });
+}
+
+void fit_measurement(const Model& model, const Samples& data, Results& results) {
+  results.ratio = "measurement";
+  timed(results, "fit", [&] {
+    FitPlan plan{model.levels, model.scan_points};
+    Progress progress("fit", plan.steps(model.parameters));
+    plan.progress = &progress;
+    const auto& options = model.measurement->options;
+    auto summary = summarise_events(model, data);
+    if (options.toys > 0) add_toys(make_toys(summary, options), options, summary);
+    note_measured(model, data, summary, plan, results);
+    results.measurement_summary = std::make_shared<const MeasurementSummary>(std::move(summary));
+    check_sub_ratios(model, data, results);
   });
 }
 

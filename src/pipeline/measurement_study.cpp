@@ -110,30 +110,6 @@ void add_files(const Study& study, const Files& files, ComponentSamples& to) {
                values_at(study.measurement->nominal, moves)};
 }
 
-ParameterSettings settings_of(const Study& study, std::size_t parameter) {
-  const auto& of = study.parameters[parameter];
-  ParameterSettings out;
-  out.name = of.name;
-  out.start = {study.measurement->nominal[parameter]};
-  out.range = {{of.low, of.high}};
-  for (const auto& constraint : study.constraints) {
-    if (constraint.parameter() != parameter) continue;
-    out.auxiliary = {constraint.observed()};
-    switch (constraint.kind()) {
-      case Constraint::Kind::gaussian:
-        out.sigma = {constraint.width()};
-        break;
-      case Constraint::Kind::log_normal:
-        out.kappa = {std::exp(constraint.width())};
-        break;
-      case Constraint::Kind::poisson:
-        out.tau = {constraint.width()};
-        break;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<ComponentSamples> measurement_components(const Study& study) {
@@ -198,39 +174,28 @@ Matrix simulate_data(const Study& study, std::span<const double> point, std::uin
   return out;
 }
 
+Model learned_model(const Study& study, LearnedChannel channel) {
+  const auto& measurement = measurement_of("learned_model", study);
+  Model out;
+  out.name = study.name;
+  out.seed = study.seed;
+  out.parameters = study.parameters;
+  out.constraints = study.constraints;
+  out.feature_names = channel.feature_names();
+  out.component_names = channel.components();
+  out.classifier = study.learning.classifier->kind();
+  out.calibration = study.learning.calibrator->kind();
+  out.levels = study.levels;
+  out.scan_points = study.scan_points;
+  out.measurement = std::make_shared<const LearnedMeasurement>(
+      LearnedMeasurement{std::move(channel), measurement.mixture->yields(), measurement.nominal,
+                         measurement.interest, measurement.options});
+  return out;
+}
+
 StatisticalModel measurement_model(const Study& study, const LearnedChannel& channel,
                                    MatrixView observed, std::optional<std::size_t> replica) {
-  const auto& measurement = measurement_of("measurement_model", study);
-  const auto& mixture = *measurement.mixture;
-  std::vector<UnbinnedComponent> components;
-  for (std::size_t c = 0; c < mixture.components().size(); ++c) {
-    UnbinnedComponent component;
-    component.name = mixture.names()[c];
-    const auto& yield = mixture.yields()[c];
-    component.yield = yield(measurement.nominal);
-    if (!yield.constant()) {
-      component.yield = 1.0;
-      const auto uses = yield.uses();
-      component.function.emplace();
-      component.function->parameters = part_of(study, uses);
-      component.function->nominal = values_at(measurement.nominal, uses);
-      component.function->value = [yield, uses,
-                                   nominal = measurement.nominal](std::span<const double> values) {
-        auto point = nominal;
-        for (std::size_t k = 0; k < uses.size(); ++k) point[uses[k]] = values[k];
-        return yield(point);
-      };
-    }
-    components.push_back(std::move(component));
-  }
-  Workspace workspace;
-  MeasurementSettings settings{study.name, study.parameters[measurement.interest].name, {}};
-  for (std::size_t p = 0; p < study.parameters.size(); ++p)
-    settings.parameters.push_back(settings_of(study, p));
-  workspace.measurements = {std::move(settings)};
-  return {workspace,
-          {replica ? channel.channel("events", std::move(components), observed, *replica)
-                   : channel.channel("events", std::move(components), observed)}};
+  return measurement_model(learned_model(study, channel), observed, {}, replica);
 }
 
 }  // namespace neyman

@@ -5,6 +5,7 @@
 #include "neyman/core/error.hpp"
 #include "neyman/core/parameters_archive.hpp"
 #include "neyman/data/archive_file.hpp"
+#include "neyman/pipeline/learned_measurement.hpp"
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
 
@@ -56,6 +57,11 @@ Model from_archive(const Archive& archive) {
   if (archive.has("constraints"))
     model.constraints =
         read_constraints(archive.get<Matrix>("constraints"), model.parameters.size());
+  if (archive.has_child("measurement")) {
+    model.measurement = std::make_shared<LearnedMeasurement>(
+        LearnedMeasurement::load(archive.child("measurement"), model.parameters));
+    return model;
+  }
   const Archive& ratio = archive.child("ratio");
   // Models without a kind are from before there were others.
   const std::string kind = archive.has("ratio_kind") ? archive.text("ratio_kind") : "decomposed";
@@ -84,11 +90,15 @@ void save_model(const Model& model, const std::string& path) {
   archive.set("scan_points", model.scan_points);
   save_parameters(model.parameters, archive);
   if (!model.constraints.empty()) archive.set("constraints", write_constraints(model.constraints));
-  archive.set("ratio_kind", model.ratio ? model.ratio->kind() : model.parameterized->kind());
-  if (model.ratio)
-    model.ratio->save(archive.child("ratio"));
-  else
-    model.parameterized->save(archive.child("ratio"));
+  if (model.measurement) {
+    model.measurement->save(archive.child("measurement"));
+  } else {
+    archive.set("ratio_kind", model.ratio ? model.ratio->kind() : model.parameterized->kind());
+    if (model.ratio)
+      model.ratio->save(archive.child("ratio"));
+    else
+      model.parameterized->save(archive.child("ratio"));
+  }
   write_archive(path, archive, model_schema, model_version);
 }
 

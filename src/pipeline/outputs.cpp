@@ -7,7 +7,6 @@
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/gnuplot.hpp"
-#include "neyman/reports/measurement_figures.hpp"
 #include "neyman/reports/results_json.hpp"
 #include "neyman/reports/study_figures.hpp"
 #include "neyman/reports/study_report.hpp"
@@ -20,16 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<reports::DrawnFigure> draw_figures(Results& results,
-                                               const MeasurementSummary* measurement,
-                                               const fs::path& folder) {
+std::vector<reports::DrawnFigure> draw_figures(Results& results, const fs::path& folder) {
   const double start = seconds_now();
-  auto figures = reports::study_figures(results);
-  if (measurement != nullptr)
-    for (auto& figure : reports::measurement_figures(*measurement))
-      // The study has them already.
-      if (figure.name != "measurement-correlations") figures.push_back(std::move(figure));
-  auto drawn = reports::draw_all(figures, folder, results.warnings);
+  auto drawn = reports::draw_all(reports::study_figures(results), folder, results.warnings);
   results.timing.emplace_back("figures", seconds_now() - start);
   return drawn;
 }
@@ -58,13 +50,12 @@ std::vector<std::string> write_outputs(Results& results, const Model* model,
   // The model first: it is the one that cannot be made again from the others.
   if (model != nullptr && model->complete) save_model(*model, place("model.h5"));
   std::vector<reports::DrawnFigure> drawn;
-  const auto* measurement = model == nullptr ? nullptr : model->measurement.get();
-  if (figures) drawn = draw_figures(results, measurement, out / "figures");
+  if (figures) drawn = draw_figures(results, out / "figures");
   const auto json = reports::results_json(results);
   for (const auto& path : json.not_finite)
     results.warnings.push_back(reports::not_finite_warning(path));
   write_file_atomically(place("results.json"), json.text);
-  write_file_atomically(place("report.html"), reports::study_report(results, drawn, measurement));
+  write_file_atomically(place("report.html"), reports::study_report(results, drawn));
   write_file_atomically(place("run.log"), log_text(results));
   for (const auto& figure : drawn)
     for (const auto& file : {figure.svg, figure.pdf, figure.script, figure.data})

@@ -71,7 +71,9 @@ Results fit_data(const Model& model, const Samples& data, const std::string& sou
   results.data_source = source;
   results.events = data.size();
   results.data = data.x;
-  if (model.ratio)
+  if (model.measurement)
+    pipeline::fit_measurement(model, data, results);
+  else if (model.ratio)
     pipeline::fit_decomposed(model, data, results);
   else
     pipeline::fit_parameterized(model, data, results);

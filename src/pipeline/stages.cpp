@@ -67,8 +67,9 @@ Step step_of(const Study& study, const std::string& stage, const std::string& pa
   } else {
     inputs.setting(name);  // ensemble, coverage, compare
   }
-  const bool parted = !calibrates_on_demand(study) && (name == "contours" || name == "test" ||
-                                                       name == "ensemble" || name == "coverage");
+  const bool parted =
+      !calibrates_on_demand(study) && (name == "contours" || name == "test" || name == "ensemble" ||
+                                       name == "coverage" || name == "measurement");
   return {stage, part, std::move(inputs), parted};
 }
 
@@ -260,13 +261,17 @@ void note_test(Results& results) {
                     test.failed, 2 * test.config.datasets));
 }
 
-void note_outside(const Ratio& ratio, const Samples& data, Results& results) {
-  results.outside = ratio.count_outside(data.x);
+void warn_outside(Results& results) {
   if (results.outside > 0)
     results.warnings.push_back(
         fmt::format("{} of {} events of the data lie outside the calibrated range; their ratio "
                     "is extrapolated",
-                    results.outside, data.size()));
+                    results.outside, results.events));
+}
+
+void note_outside(const Ratio& ratio, const Samples& data, Results& results) {
+  results.outside = ratio.count_outside(data.x);
+  warn_outside(results);
 }
 
 }  // namespace neyman::pipeline

@@ -101,6 +101,8 @@ void note_fit(const FitReport& report, const ParameterSpace& parameters, const c
               Results& results);
 /// Of datasets of a test that could not be simulated.
 void note_test(Results& results);
+/// Where `outside` counts some of the events.
+void warn_outside(Results& results);
 void note_outside(const Ratio& ratio, const Samples& data, Results& results);
 
 /// "alpha = 0.98, beta = -1.1"
@@ -126,5 +128,6 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain);
 /// The results that a model gives for new data, beside what is known before.
 void fit_decomposed(const Model& model, const Samples& data, Results& results);
 void fit_parameterized(const Model& model, const Samples& data, Results& results);
+void fit_measurement(const Model& model, const Samples& data, Results& results);
 
 }  // namespace neyman::pipeline

@@ -236,9 +236,9 @@ void fields(F& f, Is<Results> auto& v) {
   auto& [name, title, version, command, seed, parameters, reference, feature_names, component_names,
          simulator, ratio, classifier, calibration, data_source, events, levels, quick, fit,
          exact_fit, test, ensemble, surfaces, composite_tests, coverage, diagnostics, outside,
-         measurement, measurement_words, compared_point, data, pair_scores, comparisons, density_x,
-         numerator_density, denominator_density, log_ratios, exact_log_ratios, budget, timing,
-         threads, warnings, simulator_log] = v;
+         measurement, measurement_words, not_kept, compared_point, data, pair_scores, comparisons,
+         density_x, numerator_density, denominator_density, log_ratios, exact_log_ratios, budget,
+         timing, threads, warnings, simulator_log] = v;
   f("name", name), f("title", title), f("version", version), f("command", command), f("seed", seed),
       f("parameters", parameters), f("reference", reference), f("feature_names", feature_names),
       f("component_names", component_names), f("simulator", simulator), f("ratio", ratio),

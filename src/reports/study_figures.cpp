@@ -8,6 +8,7 @@
 #include <span>
 
 #include "neyman/inference/statistics.hpp"
+#include "neyman/reports/measurement_figures.hpp"
 #include "neyman/reports/symbol.hpp"
 #include "neyman/reports/terminal.hpp"
 #include "reports/figure_parts.hpp"
@@ -489,6 +490,9 @@ std::vector<Figure> study_figures(const Results& results) {
   add(coverage_figure(results));
   add(test_figure(results));
   add_all(diagnostic_figures(results));
+  if (results.measurement_summary)
+    for (auto& figure : measurement_figures(*results.measurement_summary))
+      if (figure.name != "measurement-correlations") out.push_back(std::move(figure));
   return out;
 }
 

@@ -571,8 +571,7 @@ void add_cost(const Results& r, Page& page) {
 
 }  // namespace
 
-std::string study_report(const Results& results, const std::vector<DrawnFigure>& drawn,
-                         const MeasurementSummary* measurement) {
+std::string study_report(const Results& results, const std::vector<DrawnFigure>& drawn) {
   std::string lead = answer(results);
   if (results.test) lead += " " + test_words(results);
   for (const auto& test : results.composite_tests) lead += " " + composite_words(results, test);
@@ -580,8 +579,8 @@ std::string study_report(const Results& results, const std::vector<DrawnFigure>&
   Figures figures(page, drawn);
   add_lead(results, page, figures);
   add_result(results, page, figures);
-  if (measurement != nullptr) {
-    add_measurement(page, *measurement, drawn);
+  if (results.measurement_summary) {
+    add_measurement(page, *results.measurement_summary, drawn);
     figures.leave_out("measurement-");
   }
   add_surfaces(results, page, figures);

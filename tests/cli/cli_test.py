@@ -83,6 +83,49 @@ classifiers = [{ kind = "logistic" }]
 events = 1000
 """
 
+# A signal and two backgrounds, one of which a nuisance parameter moves.
+MEASUREMENT_STUDY = """
+[study]
+name = "measurement"
+seed = 2
+
+[parameters]
+mu = { range = [0, 4], truth = 1 }
+shift = { range = [-3, 3], truth = 0, role = "nuisance", constraint = { kind = "gaussian", mean = 0, sigma = 1 } }
+
+[simulator]
+kind = "mixture"
+yields = ["30*mu", 200, 150]
+components = [
+  { name = "signal", kind = "multivariate-normal", mean = [2, 0], covariance = [[1, 0], [0, 1]] },
+  { name = "first", kind = "multivariate-normal", mean = ["0.2*shift", 0], covariance = [[1, 0], [0, 1]] },
+  { name = "second", kind = "multivariate-normal", mean = [0, 2], covariance = [[1, 0], [0, 1]] },
+]
+
+[training]
+samples = 6000
+folds = 2
+
+[classifier]
+kind = "logistic"
+
+[calibration]
+kind = "sigmoid"
+replicas = 3
+
+[shapes]
+hidden = []
+degree = 2
+
+[measurement]
+simulated = 3000
+toys = 130
+scan = 8
+
+[inference]
+scan = 5
+"""
+
 
 def refuse_constant(name):
     raise ValueError(f"{name} is not JSON")
@@ -532,6 +575,40 @@ class Fit(Folder):
                                  for f in (run, again))
                 self.assertLessEqual(abs(first - second), 1e-12)
         self.assertEqual(files_in(self.folder / "again"), ["report.html", "results.json", "run.log"])
+
+    def test_a_measurement(self):
+        """Its model gives for the data of the run what the run gives, discovery and limits too."""
+        import random
+        random.seed(8)
+        place = [(2, 0)] * 15 + [(0, 0)] * 205 + [(0, 2)] * 145
+        rows = "".join(f"{random.gauss(x, 1)!r},{random.gauss(y, 1)!r}\n" for x, y in place)
+        self.write("seen.csv", "x0,x1\n" + rows)
+        self.write("search.toml", MEASUREMENT_STUDY + '[data]\nfile = "seen.csv"\n')
+        done = neyman("run", "search.toml", cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("out-search/model.h5", done.stdout)
+        model = self.folder / "out-search" / "model.h5"
+        done = self.fit("seen.csv", "--out", "found", model=model)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for words in ("standard deviations", "by CLs (toys)", "sub-ratios"):
+            self.assertIn(words, done.stdout)
+        run = read_json(self.folder / "out-search" / "results.json")
+        found = read_json(self.folder / "found" / "results.json")
+        for key in ("measurement", "diagnostics", "warnings", "ratio"):
+            self.assertEqual(found.get(key), run.get(key), key)
+        run["fit"].pop("seconds", None), found["fit"].pop("seconds", None)
+        self.assertEqual(found["fit"], run["fit"])
+        self.assertEqual(found["measurement"]["toy_limit"]["toys"], 130)
+        figures = files_in(self.folder / "found" / "figures")
+        for name in ("measurement-limit", "measurement-impacts", "measurement-channel-events-x1"):
+            self.assertIn(f"{name}.svg", figures)
+        page = (self.folder / "found" / "report.html").read_text()
+        for words in ("Upper limit", "130 toys a value", "Before and after the fit", "Nuisance"):
+            self.assertIn(words, page)
+        # What a model of a measurement is not for.
+        self.fails(neyman("export", model, "--out", "no.onnx", cwd=self.folder), "of a measurement",
+                   "neyman fit")
+        self.fails(neyman("diagnose", "search.toml", cwd=self.folder), "a measurement has no ratio")
 
     def test_exports_a_graph(self):
         def export(*arguments, model=self.model):

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import program
-from cli_test import NORMAL_STUDY, SMALL_STUDY
+from cli_test import MEASUREMENT_STUDY, NORMAL_STUDY, SMALL_STUDY
 from program import neyman
 
 MPIRUN = shutil.which("mpirun")
@@ -89,7 +89,7 @@ class Folder(program.Folder):
     def setUp(self):
         self.write("simulate.py", SIMULATOR)
         for name, text in {"decomposed": SMALL_STUDY, "parameterized": PARAMETERIZED,
-                           "command": COMMAND}.items():
+                           "command": COMMAND, "measurement": MEASUREMENT_STUDY}.items():
             self.write(f"{name}.toml", text)
 
     def results(self, out):
@@ -127,6 +127,10 @@ class Ranks(Folder):
 
     def test_parameterized(self):
         self.same("parameterized", (2, 3, 4, 7))
+
+    def test_measurement(self):
+        self.same("measurement", (2, 3))
+        self.assertEqual(self.alone("measurement")["measurement"]["toy_limit"]["toys"], 130)
 
     def test_one_network_by_all_ranks(self):
         """More ranks than networks, and large batches: all train each network together."""
@@ -268,7 +272,7 @@ class Parts(Folder):
     def test_the_same_as_one_job(self):
         """Whatever was learned before the parts, and wherever they were done."""
         for study, of, first in (("decomposed", 3, "fit"), ("parameterized", 2, "train"),
-                                 ("command", 2, None)):
+                                 ("measurement", 3, "train"), ("command", 2, None)):
             with self.subTest(study=study):
                 out = f"parts-{study}"
                 if first:

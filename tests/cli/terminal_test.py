@@ -329,7 +329,7 @@ class Completion(Folder):
     def setUpClass(cls):
         super().setUpClass()
         for name in ("study.toml", "other.toml", "model.h5", "events.csv", "notes.txt",
-                     "with space.toml", "inner/deep.toml"):
+                     "with space.toml", "inner/deep.toml", "workspace.json", "part.toys"):
             path = cls.folder / name
             path.parent.mkdir(exist_ok=True)
             path.touch()
@@ -396,8 +396,11 @@ class Completion(Folder):
         self.assertEqual(self.bash("neyman check st"), ["study.toml"])
         self.assertEqual(self.bash("neyman check inner/"), ["inner/deep.toml"])
         self.assertEqual(self.bash("neyman fit "), ["bin", "inner", "model.h5"])
-        self.assertEqual(self.bash("neyman merge study.toml "), ["bin", "inner", "model.h5"])
-        self.assertEqual(self.bash("neyman merge study.toml model.h5 "), ["bin", "inner", "model.h5"])
+        parts = ["bin", "inner", "model.h5", "part.toys"]
+        self.assertEqual(self.bash("neyman merge "), sorted([*studies, "workspace.json"]))
+        self.assertEqual(self.bash("neyman merge study.toml "), parts)
+        self.assertEqual(self.bash("neyman merge study.toml model.h5 "), parts)
+        self.assertEqual(self.bash("neyman limit "), ["bin", "inner", "workspace.json"])
         self.assertEqual(self.bash("neyman diagnose study.toml --model m"), ["model.h5"])
         self.assertEqual(self.bash("neyman fit model.h5 --data "),
                          ["bin", "events.csv", "inner", "model.h5"])

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "data/support.hpp"
+#include "neyman/data/archive_file.hpp"
+#include "neyman/data/atomic_file.hpp"
+#include "neyman/measurements/measurement_summary.hpp"
 #include "neyman/measurements/model_fit.hpp"
 #include "neyman/pipeline/measurement_study.hpp"
 #include "neyman/pipeline/pipeline.hpp"
@@ -63,6 +67,13 @@ scan = 5
 [report]
 figures = false
 )";
+
+/// The same with less of everything, where numbers do not matter.
+Study smaller_study() {
+  return parse(edited(edited(edited(small_measurement, "samples = 40000", "samples = 8000"),
+                             "simulated = 20000", "simulated = 4000"),
+                      "replicas = 10", "replicas = 0"));
+}
 
 TEST(Measurement, IsReadFromAStudy) {
   const auto study = parse(small_measurement);
@@ -190,6 +201,167 @@ TEST(Measurement, AStagedRunGoesOnWithTheSameBits) {
   const auto whole = run(study).results;
   EXPECT_EQ(second.results.fit.fit.point, whole.fit.fit.point);
   EXPECT_EQ(second.results.measurement, whole.measurement);
+}
+
+/// The data of a run, as new events.
+Samples data_of(const Results& results) {
+  Samples out;
+  out.feature_names = results.feature_names;
+  out.x = results.data;
+  return out;
+}
+
+TEST(Measurement, ASavedModelFitsTheDataOfItsRunWithTheSameBits) {
+  const test::TemporaryFolder folder;
+  const auto done = run(parse(edited(small_measurement, "interest = \"mu\"",
+                                     "interest = \"mu\"\ntoys = 100\nscan = 4\nlevel = 0.9")));
+  const auto path = folder.path("model.h5");
+  save_model(done.model, path);
+  const auto model = load_model(path);
+  ASSERT_NE(model.measurement, nullptr);
+  const auto again = fit_data(model, data_of(done.results), "again");
+  const auto& first = done.results;
+  EXPECT_EQ(again.fit.fit.point, first.fit.fit.point);
+  EXPECT_EQ(again.fit.fit.covariance, first.fit.fit.covariance);
+  EXPECT_EQ(again.fit.fit.simulation_covariance, first.fit.fit.simulation_covariance);
+  for (std::size_t p = 0; p < 3; ++p) {
+    EXPECT_EQ(again.fit.scans[p].statistic, first.fit.scans[p].statistic) << p;
+    for (std::size_t l = 0; l < first.levels.size(); ++l) {
+      EXPECT_EQ(again.fit.intervals[p][l].low, first.fit.intervals[p][l].low) << p;
+      EXPECT_EQ(again.fit.intervals[p][l].high, first.fit.intervals[p][l].high) << p;
+    }
+  }
+  EXPECT_EQ(again.measurement, first.measurement);
+  EXPECT_EQ(again.measurement_words, first.measurement_words);
+  EXPECT_EQ(again.outside, first.outside);
+  const auto json = nlohmann::json::parse(again.measurement);
+  EXPECT_EQ(json["limit"]["level"], 0.9);
+  EXPECT_EQ(json["toy_limit"]["toys"], 100);
+  ASSERT_NE(again.measurement_summary, nullptr);
+
+  // A second trip changes nothing, and the model has not changed by being used.
+  save_model(model, folder.path("again.h5"));
+  EXPECT_EQ(read_file(folder.path("again.h5")), read_file(path));
+}
+
+TEST(Measurement, WeightsOfDataCount) {
+  const auto done = run(smaller_study());
+  auto data = data_of(done.results);
+  const auto twice_data = [&] {
+    auto out = data;
+    out.append(data);
+    return out;
+  }();
+  auto weighted = data;
+  weighted.weights.assign(data.size(), 2.0);
+  const auto twice = fit_data(done.model, twice_data, ""),
+             heavy = fit_data(done.model, weighted, "");
+  for (std::size_t p = 0; p < 3; ++p)
+    EXPECT_NEAR(heavy.fit.fit.point[p], twice.fit.fit.point[p], 1e-6 * twice.fit.fit.error(p)) << p;
+}
+
+TEST(Measurement, AModelThatDoesNotGoTogetherIsRefused) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path("model.h5");
+  save_model(run(smaller_study()).model, path);
+  const auto whole = read_archive(path, "neyman.model", 1).tree;
+  const auto refused = [&](const auto& change, const std::string& words) {
+    auto changed = whole;
+    change(changed.child("measurement"));
+    write_archive(path, changed, "neyman.model", 1);
+    const auto message = test::message_of<FileError>([&] { load_model(path); });
+    EXPECT_NE(message.find("model.h5: is not a whole model"), std::string::npos) << message;
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  refused([](Archive& a) { a.set("yields", Strings{"200*mu", "600*sise"}); }, "sise");
+  refused([](Archive& a) { a.set("yields", Strings{"200*mu"}); }, "sizes that do not agree");
+  refused([](Archive& a) { a.set("nominal", std::vector{1.0}); }, "sizes that do not agree");
+  refused([](Archive& a) { a.set("interest", std::size_t{3}); }, "sizes that do not agree");
+  refused([](Archive& a) { a.set("statistic", "z"); }, "z");
+  refused([](Archive& a) { a.child("channel").set("pool", Matrix(3, 1)); }, "do not agree");
+}
+
+TEST(Measurement, SubRatiosThatDisagreeAreToldOf) {
+  const Strings names{"signal", "first", "second", "third"};
+  // An error of a single log r of 19 % and of 21 % of its size.
+  const auto cycle = [](std::array<std::size_t, 3> of, double part) {
+    return LearnedChannel::Cycle{of, 0.01, part * std::sqrt(3.0) * 2.5, 2.5};
+  };
+  auto found = diagnose_sub_ratios({cycle({0, 1, 2}, 0.05), cycle({0, 1, 3}, 0.19)}, names);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "sub-ratios");
+  EXPECT_EQ(found->verdict, Diagnostic::Verdict::pass);
+  EXPECT_NEAR(found->statistic, 0.19, 1e-12);
+  EXPECT_EQ(found->tolerance, 0.2);
+  EXPECT_NEAR(*found->number("signal, first, second"), 0.05, 1e-12);
+  EXPECT_NE(found->explanation.find("the worst is that of signal, first, third"),
+            std::string::npos);
+  EXPECT_TRUE(found->note.empty());
+  found = diagnose_sub_ratios({cycle({0, 1, 2}, 0.21), cycle({1, 2, 3}, 0.1)}, names);
+  EXPECT_EQ(found->verdict, Diagnostic::Verdict::warn);
+  EXPECT_NE(found->note.find("training.samples"), std::string::npos);
+  // The same components have no ratio to be wrong about; two have no cycle.
+  EXPECT_EQ(diagnose_sub_ratios({{{0, 1, 2}, 0.0, 0.0, 0.0}}, names)->statistic, 0.0);
+  EXPECT_FALSE(diagnose_sub_ratios({}, names));
+}
+
+TEST(Measurement, ARunChecksItsSubRatios) {
+  const std::string three =
+      edited(edited(small_measurement, "yields = [\"200*mu\", \"600*size\"]",
+                    "yields = [\"200*mu\", \"600*size\", 100]"),
+             "mean = \"0.1*shift\", sigma = 1 },",
+             "mean = \"0.1*shift\", sigma = 1 },\n"
+             "  { name = \"other\", kind = \"normal\", mean = -1, sigma = 1 },");
+  const auto results = run(parse(edited(edited(three, "samples = 40000", "samples = 9000"),
+                                        "replicas = 10", "replicas = 0")))
+                           .results;
+  // Ratios of normal distributions are of the form that is learned: an error of a few per cent.
+  ASSERT_EQ(results.diagnostics.size(), 1u);
+  EXPECT_EQ(results.diagnostics[0].verdict, Diagnostic::Verdict::pass);
+  EXPECT_GT(results.diagnostics[0].statistic, 0.0);
+  EXPECT_LT(results.diagnostics[0].statistic, 0.1);
+  // With scores that are not calibrated and hardly learned they disagree.
+  const auto poor =
+      run(parse(edited(edited(edited(three, "samples = 40000", "samples = 600"),
+                              "kind = \"logistic\"", "kind = \"random-forest\"\ntrees = 3"),
+                       "kind = \"sigmoid\"\nreplicas = 10", "kind = \"histogram\"\nreplicas = 0")))
+          .results;
+  ASSERT_EQ(poor.diagnostics.size(), 1u);
+  EXPECT_EQ(poor.diagnostics[0].verdict, Diagnostic::Verdict::warn);
+}
+
+TEST(Measurement, FeaturesAreShownBeforeAndAfterTheFit) {
+  const auto done = run(smaller_study());
+  ASSERT_NE(done.results.measurement_summary, nullptr);
+  const auto& summary = *done.results.measurement_summary;
+  EXPECT_EQ(summary.features, 1u);
+  ASSERT_EQ(summary.histograms.size(), 1u);
+  const auto& found = summary.histograms[0];
+  EXPECT_EQ(found.feature, "x");
+  EXPECT_EQ(found.samples, (Strings{"signal", "background"}));
+  const auto sum = [](const auto& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+  };
+  // 99 % of the events are expected inside: 8 ± 2.8 are not, false alarm of four standard
+  // deviations 1e-4. Before the fit there are those that the yields say at the nominal parameters.
+  const double events = static_cast<double>(done.results.events);
+  EXPECT_NEAR(sum(found.observed), 0.99 * events, 11.4);
+  EXPECT_NEAR(sum(found.before.parts.row(0)), 200.0, 4.0);
+  EXPECT_NEAR(sum(found.before.parts.row(1)), 600.0, 8.0);
+  EXPECT_NEAR(sum(found.after.total), sum(found.observed), 0.03 * events);
+  for (std::size_t b = 0; b < found.observed.size(); ++b) {
+    // The size of the background is known to 10 %, its place to 0.1; the fit knows better.
+    EXPECT_GT(found.before.error[b], 0.05 * found.before.parts(1, b)) << b;
+    EXPECT_LT(found.after.error[b], found.before.error[b] + 0.2 * found.before.total[b]) << b;
+  }
+}
+
+TEST(Measurement, ItsModelHasNoRatioToBeChecked) {
+  const auto study = smaller_study();
+  EXPECT_NE(test::message_of<ArgumentError>([&] {
+              diagnose_model(study, run(study).model);
+            }).find("a measurement has no ratio"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "neyman/data/samples.hpp"
 #include "neyman/measurements/learned_channel.hpp"
 #include "neyman/measurements/statistical_model.hpp"
+#include "neyman/pipeline/learned_measurement.hpp"
+#include "neyman/pipeline/model.hpp"
 #include "neyman/pipeline/study.hpp"
 
 // A measurement that a study describes, in its steps: events, a learned channel, a model.
@@ -29,9 +31,11 @@ std::vector<ComponentSamples> simulate_measurement(const Study& study, Tasks* ta
 /// in the order of the components.
 Matrix simulate_data(const Study& study, std::span<const double> point, std::uint64_t seed);
 
-/// The statistical model of observed events: the yields of the study, the learned shapes, and the
-/// constraints. Parameters have the names of the study; the one of interest is the first. With a
-/// replica, as that one of the simulation makes it (LearnedChannel).
+/// What a run saves: the channel with the yields, constraints and questions of the study.
+/// @throw ArgumentError where the study is not a measurement.
+Model learned_model(const Study& study, LearnedChannel channel);
+
+/// The same at once: the statistical model of observed events (learned_measurement.hpp).
 StatisticalModel measurement_model(const Study& study, const LearnedChannel& channel,
                                    MatrixView observed, std::optional<std::size_t> replica = {});
 

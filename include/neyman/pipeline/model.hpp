@@ -11,9 +11,9 @@
 
 namespace neyman {
 
-/// A trained and calibrated ratio with what is needed to use it on new data.
-struct MeasurementSummary;
+struct LearnedMeasurement;
 
+/// A trained and calibrated ratio, or a measurement, with what is needed to use it on new data.
 struct Model {
   std::string name;
   std::uint64_t seed = 0;
@@ -23,16 +23,16 @@ struct Model {
   std::vector<double> levels;
   std::size_t scan_points = 101;
   std::shared_ptr<const DecomposedRatio> ratio;             ///< of a mixture's components, or null
-  std::shared_ptr<const ParameterizedRatio> parameterized;  ///< where `ratio` is null
+  std::shared_ptr<const ParameterizedRatio> parameterized;  ///< where the others are null
+  std::shared_ptr<const LearnedMeasurement> measurement;  ///< or null: see learned_measurement.hpp
   std::vector<Constraint> constraints;
-  /// What a measurement found, for its report, or null; not saved.
-  std::shared_ptr<const MeasurementSummary> measurement;
   /// Whether it can be used without the simulator, and so be saved.
   bool complete = true;
 };
 
 /// Schema "neyman.model/1": an HDF5 file, written atomically, with a checksum.
 void save_model(const Model& model, const std::string& path);
+/// Nothing in a file is executed; formulas of yields are parsed.
 /// @throw FileError where the file is missing, damaged, or of a newer version.
 Model load_model(const std::string& path);
 

@@ -89,7 +89,8 @@ struct StagedRun {
 ///   where there is nothing to do in parts.
 StagedRun run(const Study& study, const RunOptions& options);
 
-/// Fits new data with a trained model; nothing is simulated or trained.
+/// Fits new data with a trained model; nothing is simulated or trained. Of a measurement: with
+/// discovery, limits and all that a run gives, but the exact fit.
 /// @throw ArgumentError where the data do not have the model's features.
 Results fit_data(const Model& model, const Samples& data, const std::string& source);
 
@@ -104,7 +105,8 @@ std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
 /// where that is empty, and the point that the study's diagnostics name (else its reference, else
 /// the middle of the ranges). Where the estimate is within a tenth of its error of that point,
 /// another θ that the study names takes its place.
-/// @throw ArgumentError where the model has other parameters or features than the study.
+/// @throw ArgumentError where the model has other parameters or features than the study, or is of a
+///   measurement.
 Results diagnose_model(const Study& study, const Model& model,
                        const std::optional<std::vector<double>>& at = {});
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@
 #include "neyman/inference/hypothesis_test.hpp"
 
 namespace neyman {
+
+struct MeasurementSummary;
 
 /// A fit with its intervals and its curve, as reported.
 struct FitReport {
@@ -93,6 +96,8 @@ struct Results {
   /// Of a measurement, else empty: its `summary_json`, and discovery and limit in words.
   std::string measurement;
   std::vector<std::string> measurement_words;
+  /// The same for figures and the report: not in archives, so null where results come from one.
+  std::shared_ptr<const MeasurementSummary> measurement_summary;
 
   // For the figures.
   std::vector<double> compared_point;  ///< θ0 of the curves below; θ1 is the reference

@@ -22,6 +22,7 @@ namespace neyman::reports {
 ///   coverage    at each θ by level, with χ² and with simulated thresholds
 ///   test        the test statistic under both hypotheses, and the observed one
 ///   diagnostic-<name>          the panels of each diagnostic
+///   measurement-<name>         those of measurement_figures but the correlations, of a measurement
 /// Each caption states in words and numbers what the figure shows.
 std::vector<Figure> study_figures(const Results& results);
 
