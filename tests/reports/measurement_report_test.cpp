@@ -52,6 +52,15 @@ TEST(MeasurementReport, TheResultThenItsParts) {
   for (const auto& figure : measurement_figures(summary)) place_in(page, figure.name);
 }
 
+TEST(MeasurementReport, SaysWhereItDoesNotShowAllFeatures) {
+  auto summary = example::measured(example::search(2, 1));
+  for (auto& histogram : summary.histograms) histogram.feature = "mass";
+  summary.features = summary.histograms.size();
+  EXPECT_EQ(page_of(summary, {"A search"}).find("Shown are"), std::string::npos);
+  summary.features = 23;
+  place_in(page_of(summary, {"A search"}), "Shown are 2 of 23 features");
+}
+
 TEST(MeasurementReport, TroubleIsTold) {
   auto workspace = example::search(2, 1);
   workspace.measurements[0].parameters[0].range = {{0.0, 0.2}};
