@@ -128,7 +128,8 @@ std::optional<Diagnostic> diagnose_sub_ratios(const std::vector<LearnedChannel::
   out.verdict = out.statistic > tolerance ? Diagnostic::Verdict::warn : Diagnostic::Verdict::pass;
   out.explanation = fmt::format(
       "The ratios of pairs of components, learned apart, must agree: r_ij r_jk r_ki = 1. {} {}, "
-      "the logarithm of that product is about {:.3g} over the data (rms), and log r itself about "
+      "the logarithm of that product is about {:.3g} over the data that may be of any of them "
+      "(rms), and log r itself about "
       "{:.3g}: a single log r has an error of {:.2g} %.",
       cycles.size() == 1 ? "Of"
                          : fmt::format("Of {} such cycles the worst is that of", cycles.size()),
