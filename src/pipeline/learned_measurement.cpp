@@ -129,16 +129,14 @@ std::optional<Diagnostic> diagnose_sub_ratios(const std::vector<LearnedChannel::
   out.explanation = fmt::format(
       "The ratios of pairs of components, learned apart, must agree: r_ij r_jk r_ki = 1. {} {}, "
       "the logarithm of that product is about {:.3g} over the data that may be of any of them "
-      "(rms), and log r itself about "
-      "{:.3g}: a single log r has an error of {:.2g} %.",
+      "(rms), and log r itself about {:.3g}: a single log r has an error of {:.2g} %.",
       cycles.size() == 1 ? "Of"
                          : fmt::format("Of {} such cycles the worst is that of", cycles.size()),
       worst, at->rms, at->scale, 100.0 * out.statistic);
   if (out.verdict != Diagnostic::Verdict::pass)
     out.note =
         "The result is less precise than it could be, and may be biased: raise training.samples, "
-        "or "
-        "train a larger classifier for longer.";
+        "or train a larger classifier for longer.";
   return out;
 }
 

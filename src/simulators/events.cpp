@@ -10,7 +10,7 @@ namespace neyman::detail {
 
 void check_events(std::string_view function, MatrixView events, std::span<const double> weights) {
   check_at_least(function, "the number of events", events.rows(), 1);
-  check_at_least(function, "the number of columns", events.cols(), 1);
+  check_at_least(function, "the number of columns of events", events.cols(), 1);
   for (std::size_t i = 0; i < events.rows(); ++i)
     check_finite(function, fmt::format("event {}", i), events.row(i));
   if (weights.empty()) return;

@@ -102,7 +102,10 @@ std::vector<Expression> shares_of(const std::vector<Expression>& yields,
                             : fmt::format("({})", yield.text());
   };
   std::string sum;
-  for (const auto& yield : yields) sum += (sum.empty() ? "" : "+") + written(yield);
+  for (const auto& yield : yields) {
+    if (!sum.empty()) sum += '+';
+    sum += written(yield);
+  }
   std::vector<Expression> out;
   for (const auto& yield : yields)
     out.emplace_back(fmt::format("{}/({})", written(yield), sum), parameters);
