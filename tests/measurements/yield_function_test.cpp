@@ -47,16 +47,16 @@ UnbinnedComponent component(const char* name, YieldFunction function) {
   return out;
 }
 
-const auto signal_yield = [](double mu) { return 50.0 * mu; };
-const auto background_yield = [](double size) { return 240.0 * size; };
+const auto moved_signal = [](double mu) { return 50.0 * mu; };
+const auto moved_background = [](double size) { return 240.0 * size; };
 
 StatisticalModel model_of(ParameterSettings size) {
   Workspace workspace;
   workspace.measurements = {{"search", "mu", {std::move(size)}}};
   return {workspace,
-          {channel_of(component("signal", yield_of({"mu", 0.0, 5.0, {}}, 1.0, signal_yield)),
+          {channel_of(component("signal", yield_of({"mu", 0.0, 5.0, {}}, 1.0, moved_signal)),
                       component("background",
-                                yield_of({"size", 0.2, 3.0, {}, true}, 1.0, background_yield)))}};
+                                yield_of({"size", 0.2, 3.0, {}, true}, 1.0, moved_background)))}};
 }
 
 ParameterSettings size_settings() {
@@ -144,11 +144,11 @@ TEST(YieldFunction, RefusesWhatIsNotOne) {
         workspace, {channel_of(component("signal", std::move(function)), {"background", 240.0})});
   };
   const Parameter mu{"mu", 0.0, 5.0, {}};
-  EXPECT_NO_THROW(with(yield_of(mu, 1.0, signal_yield)));
-  auto without = yield_of(mu, 1.0, signal_yield);
+  EXPECT_NO_THROW(with(yield_of(mu, 1.0, moved_signal)));
+  auto without = yield_of(mu, 1.0, moved_signal);
   without.value = {};
   EXPECT_THROW(with(without), ArgumentError);
-  auto sizes = yield_of(mu, 1.0, signal_yield);
+  auto sizes = yield_of(mu, 1.0, moved_signal);
   sizes.nominal = {1.0, 2.0};
   EXPECT_THROW(with(sizes), ArgumentError);
   EXPECT_THROW(with(yield_of(mu, 1.0, [](double) { return std::nan(""); })), ArgumentError);
