@@ -48,6 +48,8 @@ PolynomialBasis::PolynomialBasis(const ParameterSpace& parameters, std::size_t d
     std::size_t total = 0;
     for (const std::size_t power : entry) total += power;
     degrees_.push_back(total);
+    for (std::size_t p = 0; p < entry.size(); ++p)
+      places_.push_back(static_cast<std::uint32_t>(3 * p * (degree + 1) + entry[p]));
   }
 }
 
@@ -116,6 +118,15 @@ void PolynomialBasis::values(std::span<const double> point, std::span<double> ou
   }
   const std::size_t order = !second.empty() ? 2 : (derivatives.empty() ? 0 : 1);
   legendre(point, tables, order);
+  if (order == 0) {
+    const std::uint32_t* place = places_.data();
+    for (std::size_t k = 0; k < size(); ++k, place += parameters) {
+      double made = tables[place[0]];
+      for (std::size_t p = 1; p < parameters; ++p) made *= tables[place[p]];
+      out[k] = made;
+    }
+    return;
+  }
   for (std::size_t k = 0; k < size(); ++k) {
     const auto& powers = powers_[k];
     // The product with the factors of a and b differentiated once each, twice where they are one.

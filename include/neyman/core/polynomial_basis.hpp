@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -52,6 +53,7 @@ class PolynomialBasis {
   std::vector<double> low_, scale_;  // u = (θ − low) scale − 1
   std::vector<Recurrence> recurrence_;
   std::vector<std::vector<std::size_t>> powers_;  // [k][parameter]
+  std::vector<std::uint32_t> places_;             // of the factors of each polynomial in the tables
   std::vector<std::size_t> degrees_;
 };
 
