@@ -29,8 +29,7 @@ int export_file(const ExportArguments& arguments) {
   if (model.measurement)
     throw ArgumentError(
         "export: the model is of a measurement, whose likelihood is not one ratio; fit new data "
-        "with "
-        "neyman fit");
+        "with neyman fit");
   OnnxOptions options;
   options.feature_names = model.feature_names;
   if (arguments.numerator)

@@ -2,6 +2,7 @@
 // set, by a source that defines NEYMAN_KERNELS_ISA and is compiled with the options of that set.
 // Everything here has internal linkage: no function compiled for one set can serve another.
 #include "core/random_kernels.hpp"
+#include "core/register_lanes_impl.hpp"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -10,13 +11,7 @@
 namespace neyman::philox {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr std::size_t lanes = 8;
-#elif defined(__AVX__)
-constexpr std::size_t lanes = 4;
-#else
-constexpr std::size_t lanes = 2;
-#endif
+constexpr std::size_t lanes = register_lanes;
 
 typedef double Reals __attribute__((vector_size(8 * lanes)));
 typedef double LooseReals __attribute__((vector_size(8 * lanes), aligned(8), may_alias));

@@ -4,20 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/register_lanes_impl.hpp"
 #include "core/vector_math.hpp"
 
 namespace neyman::vector_math {
 namespace {
 
-// What one register holds: wider vectors would go through memory. And how many of them go through a
-// chain of operations side by side: one alone would wait for each result.
-#if defined(__AVX512F__)
-constexpr std::size_t width = 8, together = 4;
-#elif defined(__AVX2__)
-constexpr std::size_t width = 4, together = 4;
-#else
-constexpr std::size_t width = 2, together = 4;
-#endif
+constexpr std::size_t width = register_lanes;
+// Registers that go through a chain of operations side by side: one alone would wait for each
+// result.
+constexpr std::size_t together = 4;
 typedef double Register __attribute__((vector_size(8 * width), aligned(8), may_alias));
 typedef std::int64_t Integers __attribute__((vector_size(8 * width), aligned(8), may_alias));
 

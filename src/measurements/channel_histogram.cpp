@@ -120,6 +120,15 @@ std::size_t unbinned_channel(const char* function, const StatisticalModel& model
   return static_cast<std::size_t>(found - names.begin());
 }
 
+const UnbinnedEvents& simulated_of(const char* function, const StatisticalModel& model,
+                                   std::size_t channel) {
+  const auto& of = model.compiled().unbinned[channel];
+  if (of.simulated == nullptr)
+    fail_argument(function, fmt::format("the simulated events of channel '{}'", of.name), "missing",
+                  "given");
+  return *of.simulated;
+}
+
 void check_feature(const StatisticalModel& model, std::size_t channel,
                    const FeatureEvents& events) {
   constexpr const char* function = "feature_histogram";
@@ -136,11 +145,8 @@ void check_feature(const StatisticalModel& model, std::size_t channel,
                     "one an observed event");
     check_finite(function, "weights", events.weights);
   }
-  const auto& simulated = model.compiled().unbinned[channel].simulated;
-  if (simulated == nullptr)
-    fail_argument(function, fmt::format("the simulated events of channel '{}'", events.channel),
-                  "missing", "given");
-  check_same_size(function, "simulated", events.simulated.size(), simulated->size(),
+  check_same_size(function, "simulated", events.simulated.size(),
+                  simulated_of(function, model, channel).size(),
                   "one a simulated event of the channel");
 }
 
@@ -415,11 +421,8 @@ void keep_best(std::vector<BinnedFeature>& features, const Matrix& parts, std::s
 }
 
 void check_table(const StatisticalModel& model, std::size_t channel, const FeatureTable& table) {
-  const auto& simulated = model.compiled().unbinned[channel].simulated;
-  if (simulated == nullptr)
-    fail_argument(all_features, fmt::format("the simulated events of channel '{}'", table.channel),
-                  "missing", "given");
-  check_same_size(all_features, "rows of simulated", table.simulated.rows(), simulated->size(),
+  check_same_size(all_features, "rows of simulated", table.simulated.rows(),
+                  simulated_of(all_features, model, channel).size(),
                   "one a simulated event of the channel");
   check_same_size(all_features, "columns of simulated", table.simulated.cols(), table.names.size(),
                   "one a feature");

@@ -673,10 +673,11 @@ UnbinnedChannel LearnedChannel::channel(std::string name, std::vector<UnbinnedCo
           state_->replicated(replica), true};
 }
 
-std::vector<LearnedChannel::Cycle> LearnedChannel::consistency(MatrixView x) const {
+std::vector<LearnedChannel::Cycle> LearnedChannel::consistency(MatrixView x, double least) const {
   std::vector<Cycle> out;
   if (!state_->pairs || x.rows() == 0) return out;
   const std::size_t count = state_->components.size();
+  const Matrix ratios = least > 0.0 ? describe(x).ratios : Matrix();
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t j = i + 1; j < count; ++j)
       for (std::size_t k = j + 1; k < count; ++k) {
@@ -685,7 +686,13 @@ std::vector<LearnedChannel::Cycle> LearnedChannel::consistency(MatrixView x) con
                                   state_->pairs->pair_log_ratios(x, k, i)};
         Cycle cycle{{i, j, k}};
         double squares = 0.0, scales = 0.0;
+        std::size_t events = 0;
         for (std::size_t e = 0; e < x.rows(); ++e) {
+          if (least > 0.0) {
+            const auto [low, high] = std::minmax({ratios(i, e), ratios(j, e), ratios(k, e)});
+            if (low < least * high) continue;
+          }
+          ++events;
           double sum = 0.0;
           for (const auto& log : logs) {
             sum += log[e];
@@ -694,7 +701,8 @@ std::vector<LearnedChannel::Cycle> LearnedChannel::consistency(MatrixView x) con
           cycle.mean += sum;
           squares += sum * sum;
         }
-        const auto n = static_cast<double>(x.rows());
+        if (events == 0) continue;
+        const auto n = static_cast<double>(events);
         cycle.mean /= n;
         cycle.rms = std::sqrt(squares / n);
         cycle.scale = std::sqrt(scales / (3.0 * n));

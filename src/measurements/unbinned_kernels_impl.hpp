@@ -27,6 +27,14 @@ void copy(const double* from, std::size_t count, double* to) {
   for (std::size_t i = count; i < chunk; ++i) to[i] = 0.0;
 }
 
+/// The weights of a chunk of events that begins here, in `room` with zeros where events end in it.
+const double* weights_of(const double* weights, std::size_t begin, std::size_t count,
+                         double* room) {
+  if (count == chunk) return weights + begin;
+  copy(weights + begin, count, room);
+  return room;
+}
+
 /// The rows of a shape for one chunk. The last events are copied, with zeros beyond them.
 struct Rows {
   const double* const* rows;
@@ -671,11 +679,7 @@ void normalise(const Shape& shape, const double* weights, std::size_t events,
     const Rows rows = rows_of(shape, begin, count, copies);
     set_exponents(shape, rows, part, own == nullptr ? nullptr : slopes);
     exponentiate(part, chunk);
-    const double* given = weights + begin;
-    if (count < chunk) {
-      copy(given, count, weight);
-      given = weight;
-    }
+    const double* given = weights_of(weights, begin, count, weight);
     for (std::size_t i = 0; i < chunk; i += lanes) at(part + i) *= at(given + i);
     add_total(part, *total);
     if (moments != nullptr) add_moments(rows, shape.functions, part, of_functions);
@@ -706,11 +710,7 @@ void normalise_each(const Shape& shape, const double* coefficients, std::size_t 
     for (std::size_t begin = 0; begin < events; begin += chunk) {
       const std::size_t left = events - begin < chunk ? events - begin : chunk;
       const Rows rows = rows_of(shape, begin, left, copies);
-      const double* given = weights + begin;
-      if (left < chunk) {
-        copy(given, left, weight);
-        given = weight;
-      }
+      const double* given = weights_of(weights, begin, left, weight);
       for (std::size_t n = first; n < end; n += together) {
         const std::size_t some = end - n < together ? end - n : together;
         const double* of[together];  // the last ones again where there are fewer
@@ -740,11 +740,7 @@ void normalise_lattice(const Shape& shape, const double* nodes, std::size_t coun
   for (std::size_t begin = 0; begin < events; begin += chunk) {
     const std::size_t left = events - begin < chunk ? events - begin : chunk;
     const Rows rows = rows_of(shape, begin, left, copies);
-    const double* given = weights + begin;
-    if (left < chunk) {
-      copy(given, left, weight);
-      given = weight;
-    }
+    const double* given = weights_of(weights, begin, left, weight);
     double *from = products, *to = spare;
     set_exponents(shape, rows, from, slopes);
     exponentiate(from, chunk);

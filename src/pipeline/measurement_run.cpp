@@ -124,28 +124,11 @@ void note_measured(const Model& model, const Samples& data, const MeasurementSum
   for (const auto& problem : summary.problems) results.warnings.push_back(problem);
 }
 
-/// The cycles of three components, each over the data that may be of any of them: where a density
-/// is below a thousandth of another, how far below is extrapolated and does not matter.
-std::vector<LearnedChannel::Cycle> cycles_of(const LearnedChannel& channel, const Matrix& x) {
-  constexpr double least = 1e-3;
-  std::vector<LearnedChannel::Cycle> out;
-  const auto ratios = channel.describe(x).ratios;
-  for (const auto& all : channel.consistency(x)) {
-    std::vector<std::size_t> chosen;
-    for (std::size_t event = 0; event < x.rows(); ++event) {
-      const auto [i, j, k] = all.components;
-      const auto [low, high] = std::minmax({ratios(i, event), ratios(j, event), ratios(k, event)});
-      if (low >= least * high) chosen.push_back(event);
-    }
-    for (const auto& cycle : channel.consistency(x.take(chosen)))
-      if (cycle.components == all.components) out.push_back(cycle);
-  }
-  return out;
-}
-
+/// Over the data that may be of any of three components.
 void check_sub_ratios(const Model& model, const Samples& data, Results& results) {
+  constexpr double least = 1e-3;
   const auto& channel = model.measurement->channel;
-  if (auto found = diagnose_sub_ratios(cycles_of(channel, data.x), channel.components()))
+  if (auto found = diagnose_sub_ratios(channel.consistency(data.x, least), channel.components()))
     results.diagnostics.push_back(std::move(*found));
 }
 

@@ -1,19 +1,13 @@
 // The kernel of linear_kernels.hpp in vectors of the compiler; included once for each instruction
 // set, by a source that defines NEYMAN_KERNELS_ISA and is compiled with the options of that set.
 // Everything here has internal linkage: no function compiled for one set can serve another.
+#include "core/register_lanes_impl.hpp"
 #include "simulators/linear_kernels.hpp"
 
 namespace neyman::linear_kernels {
 namespace {
 
-// Vectors of the machine's own width: of wider ones compilers keep sums in memory.
-#if defined(__AVX512F__)
-constexpr std::size_t lanes = 8;
-#elif defined(__AVX__)
-constexpr std::size_t lanes = 4;
-#else
-constexpr std::size_t lanes = 2;
-#endif
+constexpr std::size_t lanes = register_lanes;
 constexpr std::size_t vectors = most_outputs / lanes;
 
 typedef double Reals __attribute__((vector_size(8 * lanes), aligned(8), may_alias));

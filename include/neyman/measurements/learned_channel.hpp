@@ -132,8 +132,10 @@ class LearnedChannel {
     double mean = 0.0, rms = 0.0;
     double scale = 0.0;  ///< rms of the three log r themselves
   };
-  /// One for each three components that are told apart in pairs; else none.
-  std::vector<Cycle> consistency(MatrixView x) const;
+  /// One for each three components that are told apart in pairs; else none. Each over the events
+  /// where none of the three densities is below `least` of another: where one is, how far below is
+  /// extrapolated. Without such events there is none of these three.
+  std::vector<Cycle> consistency(MatrixView x, double least = 0.0) const;
 
  private:
   struct State;
