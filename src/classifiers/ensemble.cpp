@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <span>
 #include <utility>
 
+#include "classifiers/bootstrap.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
-#include "neyman/data/splits.hpp"
 
 namespace neyman {
 
@@ -19,23 +21,14 @@ namespace {
 
 using Members = std::vector<std::shared_ptr<const Classifier>>;
 
-/// The weights of one member: those of the set, each times a draw of Exp(1).
-std::vector<double> bootstrap_weights(const TrainingSet& data, std::uint64_t seed) {
-  std::vector<double> weights(data.size());
-  parallel_blocks(weights.size(), default_block, [&](Block block) {
-    RandomStream random(seed, "bootstrap", block.index);
-    random.fill_exponential(std::span(weights).subspan(block.begin, block.end - block.begin));
-    if (data.weights.empty()) return;
-    for (std::size_t i = block.begin; i < block.end; ++i) weights[i] *= data.weights[i];
-  });
-  return weights;
-}
-
-/// The same for rows of a stream, where each group has one draw.
-void weigh(TrainingRows& rows, std::uint64_t seed) {
-  rows.weights.resize(rows.groups.size(), 1.0);
-  for (std::size_t i = 0; i < rows.weights.size(); ++i)
-    rows.weights[i] *= -std::log1p(-hashed(rows.groups[i], seed));
+/// The weights of one member: those of the rows (or 1), each times the draw of its group (or row).
+std::vector<double> bootstrap_weights(std::size_t rows, std::span<const double> weights,
+                                      std::span<const std::int64_t> groups, std::uint64_t seed) {
+  std::vector<double> out(rows);
+  for (std::size_t i = 0; i < rows; ++i)
+    out[i] = (weights.empty() ? 1.0 : weights[i]) *
+             bootstrap_draw(groups.empty() ? static_cast<std::int64_t>(i) : groups[i], seed);
+  return out;
 }
 
 /// Epochs of one member lie before those of the next: more than any training has.
@@ -77,41 +70,65 @@ Ensemble::Ensemble(Config config) : config_(std::move(config)) {
 
 std::unique_ptr<Classifier> Ensemble::fresh() const { return std::make_unique<Ensemble>(config_); }
 
-void Ensemble::fit_members(
-    std::uint64_t seed, Progress* progress,
-    const std::function<void(Classifier&, std::size_t, std::uint64_t, Progress&)>& fit) {
-  Members members(config_.members);
-  parallel_tasks(members.size(), [&](std::size_t k) {
-    std::unique_ptr<Classifier> member = config_.of[k % config_.of.size()]->fresh();
-    Progress part(progress, Progress::fine / members.size());
-    fit(*member, k, derive_seed(seed, "ensemble", k), part);
-    members[k] = std::move(member);
+void Ensemble::fit_members(std::uint64_t seed, Progress* progress, const Alone& alone,
+                           const Together& together) {
+  std::vector<std::unique_ptr<Classifier>> members;
+  std::vector<std::vector<std::size_t>> tasks;     // the members that each trains
+  std::map<double, std::size_t> task_of_held_out;  // of networks
+  for (std::size_t k = 0; k < config_.members; ++k) {
+    members.push_back(config_.of[k % config_.of.size()]->fresh());
+    const auto* network = dynamic_cast<const Mlp*>(members[k].get());
+    std::size_t task = tasks.size();
+    if (together && network != nullptr)
+      task = task_of_held_out.try_emplace(network->config().held_out, task).first->second;
+    tasks.resize(std::max(tasks.size(), task + 1));
+    tasks[task].push_back(k);
+  }
+  parallel_tasks(tasks.size(), [&](std::size_t t) {
+    Progress part(progress, Progress::fine * tasks[t].size() / members.size());
+    const auto own = [&](std::size_t k) { return derive_seed(seed, "ensemble", k); };
+    const std::size_t first = tasks[t].front();
+    if (!together || dynamic_cast<Mlp*>(members[first].get()) == nullptr)
+      return alone(*members[first], first, own(first), part);
+    std::vector<Mlp::Member> networks;
+    for (const std::size_t k : tasks[t])
+      networks.push_back({dynamic_cast<Mlp*>(members[k].get()), own(k), config_.bootstrap});
+    together(networks, part);
   });
-  members_ = std::move(members);
+  members_.assign(std::make_move_iterator(members.begin()), std::make_move_iterator(members.end()));
 }
 
 void Ensemble::fit(const TrainingSet& data) {
   detail::balanced_weights("ensemble.fit", data);  // one message for all members
-  fit_members(data.seed, data.progress,
-              [&](Classifier& member, std::size_t, std::uint64_t seed, Progress& progress) {
-                TrainingSet own = data;
-                own.progress = &progress;
-                own.ranks = nullptr;  // members are trained at the same time
-                own.seed = seed;
-                std::vector<double> weights;
-                if (config_.bootstrap) {
-                  weights = bootstrap_weights(data, seed);
-                  own.weights = weights;
-                }
-                member.fit(own);
-              });
+  TrainingSet shared = data;
+  shared.ranks = nullptr;  // members are trained at the same time
+  fit_members(
+      data.seed, data.progress,
+      [&](Classifier& member, std::size_t, std::uint64_t seed, Progress& progress) {
+        TrainingSet own = shared;
+        own.progress = &progress;
+        own.seed = seed;
+        std::vector<double> weights;
+        if (config_.bootstrap) {
+          weights = bootstrap_weights(data.size(), data.weights, {}, seed);
+          own.weights = weights;
+        }
+        member.fit(own);
+      },
+      [&](const std::vector<Mlp::Member>& networks, Progress& progress) {
+        TrainingSet own = shared;
+        own.progress = &progress;
+        Mlp::fit_together(networks, own);
+      });
 }
 
 void Ensemble::fit_epochs(const TrainingEpochs& epochs, std::uint64_t seed, Progress* progress) {
   fit_members(
-      seed, progress, [&](Classifier& member, std::size_t k, std::uint64_t own, Progress& part) {
+      seed, progress,
+      [&](Classifier& member, std::size_t k, std::uint64_t own, Progress& part) {
         member.fit_epochs([&](std::size_t epoch) { return epochs(k * apart + epoch); }, own, &part);
-      });
+      },
+      nullptr);
 }
 
 bool Ensemble::streams() const {
@@ -121,19 +138,27 @@ bool Ensemble::streams() const {
 
 void Ensemble::fit_stream(const TrainingStream& stream) {
   if (!streams()) return Classifier::fit_stream(stream);
-  fit_members(stream.seed, stream.progress,
-              [&](Classifier& member, std::size_t k, std::uint64_t own, Progress& part) {
-                TrainingStream rows = stream;
-                rows.seed = own;
-                rows.progress = &part;
-                rows.ranks = nullptr;
-                rows.read = [&](std::size_t epoch, std::size_t window) {
-                  auto out = stream.read(k * apart + epoch, window);
-                  if (config_.bootstrap) weigh(out, own);
-                  return out;
-                };
-                member.fit_stream(rows);
-              });
+  TrainingStream shared = stream;
+  shared.ranks = nullptr;
+  fit_members(
+      stream.seed, stream.progress,
+      [&](Classifier& member, std::size_t, std::uint64_t seed, Progress& progress) {
+        TrainingStream own = shared;
+        own.seed = seed;
+        own.progress = &progress;
+        own.read = [&](std::size_t epoch, std::size_t window) {
+          auto rows = stream.read(epoch, window);
+          if (config_.bootstrap)
+            rows.weights = bootstrap_weights(rows.x.rows(), rows.weights, rows.groups, seed);
+          return rows;
+        };
+        member.fit_stream(own);
+      },
+      [&](const std::vector<Mlp::Member>& networks, Progress& progress) {
+        TrainingStream own = shared;
+        own.progress = &progress;
+        Mlp::fit_together(networks, own);
+      });
 }
 
 std::vector<Logits> Ensemble::member_logits(MatrixView x) const {

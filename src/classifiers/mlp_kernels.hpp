@@ -62,7 +62,8 @@ struct Rows {
   std::size_t stride;          ///< multiple of `unit`
   const std::uint32_t* order;  ///< rows in the order of use
   std::size_t count;
-  std::size_t ahead;  ///< entries of `order` beyond `count` that will be used next
+  std::size_t ahead;               ///< entries of `order` beyond `count` that will be used next
+  const float* factors = nullptr;  ///< of the weights, one a row of `data`; or none
 };
 
 /// Rows as a user gives them, to be standardised: (x − mean) · scale.

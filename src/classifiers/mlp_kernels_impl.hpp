@@ -637,11 +637,12 @@ struct Pass {
   void gather(const Rows& data, std::size_t begin, std::size_t count) const {
     const std::size_t width = shape.layers[0].in_pad;
     for (std::size_t r = 0; r < count; ++r) {
-      const float* from = data.data + data.order[begin + r] * data.stride;
+      const std::size_t row = data.order[begin + r];
+      const float* from = data.data + row * data.stride;
       float* to = inputs(0) + r * width;
       for (std::size_t c = 0; c < width; c += unit) store(to + c, load<Unit>(from + c));
       if (width == data.stride) to[width - 1] = 0.0f;
-      weights()[r] = from[data.stride - 1];
+      weights()[r] = from[data.stride - 1] * (data.factors == nullptr ? 1.0f : data.factors[row]);
     }
     for (std::size_t r = count; r < rows; ++r) {
       for (std::size_t c = 0; c < width; ++c) inputs(0)[r * width + c] = 0.0f;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "classifiers/mlp_network.hpp"
+#include "classifiers/problems.hpp"
 #include "distributed/thread_ranks.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
@@ -878,26 +879,6 @@ TEST(MlpEpochs, SaysWhatDoesNotFit) {
 
 // ---- Rows that are read window by window.
 
-/// The rows of a table, with their numbers as groups, in windows: row i is in window i mod count.
-TrainingStream stream_of(const TrainingRows& table, std::size_t windows) {
-  TrainingStream out;
-  out.rows = table.x.rows();
-  out.windows = windows;
-  out.seed = 5;
-  out.read = [&table, windows](std::size_t, std::size_t window) {
-    std::vector<std::size_t> chosen;
-    for (std::size_t i = window; i < table.x.rows(); i += windows) chosen.push_back(i);
-    TrainingRows rows{table.x.take(chosen), {}, {}, {}};
-    for (const std::size_t i : chosen) {
-      rows.denominator.push_back(table.denominator[i]);
-      if (!table.weights.empty()) rows.weights.push_back(table.weights[i]);
-      rows.groups.push_back(static_cast<std::int64_t>(i));
-    }
-    return rows;
-  };
-  return out;
-}
-
 TEST(MlpStream, OneWindowIsTrainedOnAsRowsInMemory) {
   auto rows = noisy_rows(301, 1);  // sides of different sizes, with an offset and weights
   for (std::size_t i = 0; i < 301; ++i) {
@@ -906,7 +887,7 @@ TEST(MlpStream, OneWindowIsTrainedOnAsRowsInMemory) {
   }
   Mlp in_memory(epochs_config()), streamed(epochs_config());
   in_memory.fit({rows.x, rows.denominator, rows.weights, 5});
-  streamed.fit_stream(stream_of(rows, 1));
+  streamed.fit_stream(problems::stream_of(rows, 1));
   Archive a, b;
   in_memory.save(a);
   streamed.save(b);
@@ -934,7 +915,7 @@ TEST(MlpStream, ReachesTheLossOfRowsInMemory) {
   };
   Mlp in_memory(config), streamed(config);
   in_memory.fit({rows.x, rows.denominator, {}, 5});
-  streamed.fit_stream(stream_of(rows, 10));
+  streamed.fit_stream(problems::stream_of(rows, 10));
   double best = 0.0;
   for (std::size_t i = 0; i < test.x.rows(); ++i) {
     const double z = test.x(i, 0) - 0.5;
@@ -955,7 +936,7 @@ TEST(MlpStream, HasTheSameBitsForAnyNumberOfThreads) {
   for (const std::size_t count : {1U, 2U, 5U}) {
     set_threads(count);
     Mlp network(config);
-    network.fit_stream(stream_of(rows, 2));
+    network.fit_stream(problems::stream_of(rows, 2));
     found.push_back(network.parameters());
   }
   set_threads(0);
@@ -975,7 +956,7 @@ TEST(MlpStream, HoldsOutGroupsAndStopsEarly) {
   config.held_out = 0.3;
   config.patience = 5;
   Mlp network(config);
-  network.fit_stream(stream_of(rows, 3));
+  network.fit_stream(problems::stream_of(rows, 3));
   EXPECT_LT(network.history().size(), 100U);
   double lowest = 1.0;
   for (const auto& epoch : network.history()) lowest = std::min(lowest, epoch.held_out);
@@ -994,7 +975,7 @@ TEST(MlpStream, SaysWhatDoesNotFit) {
     return {};
   };
   const auto changed = [&](auto&& change) {
-    auto stream = stream_of(rows, 2);
+    auto stream = problems::stream_of(rows, 2);
     stream.read = [read = stream.read, change](std::size_t epoch, std::size_t window) {
       auto out = read(epoch, window);
       change(out, epoch, window);
@@ -1052,10 +1033,10 @@ TEST(MlpRanks, ReadAStreamTogether) {
   auto config = epochs_config();
   config.batch_size = 4096;
   Mlp alone(config);
-  alone.fit_stream(stream_of(rows, 2));
+  alone.fit_stream(problems::stream_of(rows, 2));
   testing::ThreadRanks::run(3, [&](Communicator& ranks) {
     Mlp network(config);
-    auto stream = stream_of(rows, 2);
+    auto stream = problems::stream_of(rows, 2);
     stream.ranks = &ranks;
     network.fit_stream(stream);
     EXPECT_EQ(network.parameters(), alone.parameters());

@@ -65,4 +65,25 @@ inline Labelled take(const Labelled& data, const std::vector<std::size_t>& rows)
   return result;
 }
 
+/// The rows of a table, with their numbers as groups, in windows: row i is in window i mod count.
+template <class Table>
+inline TrainingStream stream_of(const Table& table, std::size_t windows) {
+  TrainingStream out;
+  out.rows = table.x.rows();
+  out.windows = windows;
+  out.seed = 5;
+  out.read = [&table, windows](std::size_t, std::size_t window) {
+    std::vector<std::size_t> chosen;
+    for (std::size_t i = window; i < table.x.rows(); i += windows) chosen.push_back(i);
+    TrainingRows rows{table.x.take(chosen), {}, {}, {}};
+    for (const std::size_t i : chosen) {
+      rows.denominator.push_back(table.denominator[i]);
+      if (!table.weights.empty()) rows.weights.push_back(table.weights[i]);
+      rows.groups.push_back(static_cast<std::int64_t>(i));
+    }
+    return rows;
+  };
+  return out;
+}
+
 }  // namespace neyman::problems

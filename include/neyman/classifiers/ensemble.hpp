@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "neyman/classifiers/classifier.hpp"
+#include "neyman/classifiers/mlp.hpp"
 
 namespace neyman {
 
 /// Several classifiers trained at the same time, each with a seed of its own:
-/// z(x) = (1/K) Σ_k z_k(x). Their spread shows how far the training decides z.
+/// z(x) = (1/K) Σ_k z_k(x). Their spread shows how far the training decides z. Networks (`mlp`)
+/// go through the data together: rows are read, standardised and held out once for all of them.
 class Ensemble : public Classifier {
  public:
   struct Config {
@@ -39,8 +40,7 @@ class Ensemble : public Classifier {
                   Progress* progress = nullptr) override;
   /// True where every member does.
   bool streams() const override;
-  /// Every member reads the rows in an order of its own; with `bootstrap`, the rows of a group have
-  /// one draw.
+  /// With `bootstrap`, the rows of a group have one draw.
   void fit_stream(const TrainingStream& stream) override;
   bool fitted() const override { return !members_.empty(); }
   std::size_t features() const override { return fitted() ? members_.front()->features() : 0; }
@@ -58,10 +58,13 @@ class Ensemble : public Classifier {
   const std::vector<std::shared_ptr<const Classifier>>& members() const { return members_; }
 
  private:
-  /// Trains each member by `fit`, with a seed of its own.
-  void fit_members(std::uint64_t seed, Progress* progress,
-                   const std::function<void(Classifier& member, std::size_t k, std::uint64_t seed,
-                                            Progress& progress)>& fit);
+  using Alone = std::function<void(Classifier& member, std::size_t k, std::uint64_t seed,
+                                   Progress& progress)>;
+  using Together = std::function<void(const std::vector<Mlp::Member>&, Progress& progress)>;
+  /// Trains each member by `alone`, or, unless it is empty, networks that hold out the same part
+  /// by `together`.
+  void fit_members(std::uint64_t seed, Progress* progress, const Alone& alone,
+                   const Together& together);
   std::vector<Logits> member_logits(MatrixView x) const;
 
   Config config_;

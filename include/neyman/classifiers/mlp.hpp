@@ -90,6 +90,18 @@ class Mlp final : public Classifier {
   /// features and the weight of each side; `held_out` is then a part of the groups, and at most
   /// 262 144 rows. The next window is read while one is trained on.
   void fit_stream(const TrainingStream& stream) override;
+  /// One of several that are trained at the same time.
+  struct Member {
+    Mlp* network;
+    std::uint64_t seed;
+    bool bootstrap = false;  ///< multiplies the weights by draws of Exp(1), one a row or group
+  };
+  /// Trains several on the same rows, which are read, standardised and held out once; each takes
+  /// its steps in an order of its own. Without bootstrap and rows held out, each becomes what it
+  /// would be alone.
+  /// @throw ArgumentError as `fit`, and where they hold out different parts.
+  static void fit_together(const std::vector<Member>& members, const TrainingSet& data);
+  static void fit_together(const std::vector<Member>& members, const TrainingStream& stream);
   /// Groups of at least 1024 rows of a batch, at most 16.
   std::size_t shares() const override;
   bool fitted() const override { return state_ != nullptr; }
@@ -109,7 +121,8 @@ class Mlp final : public Classifier {
 
  private:
   struct State;
-  void learn(const TrainingSet& data, const TrainingEpochs* epochs);
+  template <class Train>
+  static void learn(const std::vector<Member>& members, const Train& train);
 
   Config config_;
   std::unique_ptr<State> state_;

@@ -1,0 +1,737 @@
+#include "classifiers/mlp_training.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <future>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "classifiers/bootstrap.hpp"
+#include "core/team.hpp"
+#include "core/thread_share.hpp"
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/progress.hpp"
+#include "neyman/core/random.hpp"
+#include "neyman/data/splits.hpp"
+#include "neyman/distributed/ordered_sum.hpp"
+
+namespace neyman::mlp {
+namespace {
+
+/// Rows of a batch whose gradient is summed by one thread. Fixed by the size of the batch alone,
+/// so that the order of all sums is too. Adding up the gradients of two groups costs as much as
+/// about a row; four groups keep four threads busy, sixteen need large batches.
+std::size_t group_rows(std::size_t batch) {
+  constexpr std::size_t least = 64, large = 1024;
+  const std::size_t rows =
+      batch < 2 * large ? std::max(least, (batch + 3) / 4) : std::max(large, (batch + 15) / 16);
+  return (rows + tile - 1) / tile * tile;
+}
+
+std::size_t groups_of(std::size_t batch) {
+  return (batch + group_rows(batch) - 1) / group_rows(batch);
+}
+
+/// Whether other ranks, to which talking takes longer than to threads, are to take groups too.
+bool for_ranks(std::size_t group) { return group >= 1024; }
+
+constexpr std::size_t loss_block = 8192;
+
+/// Training rows in float32: standardised features, zeros, and the weight with the sign that the
+/// kernels read the side from.
+struct PackedRows {
+  Buffer data;
+  std::size_t stride = 0;
+  std::vector<std::int64_t> ids = {};  ///< what the bootstrap draws by; empty where nobody asks
+
+  std::size_t rows() const { return stride == 0 ? 0 : data.size() / stride; }
+  float signed_weight(std::size_t row) const { return data[(row + 1) * stride - 1]; }
+  bool denominator(std::size_t row) const { return std::signbit(signed_weight(row)); }
+};
+
+/// Sums over the weights of the rows that train, by side.
+struct SideWeights {
+  std::array<double, 2> sum{}, squares{};
+
+  void add(bool side, double weight) {
+    sum[side] += weight;
+    squares[side] += weight * weight;
+  }
+  /// Where both sides have the same weight in all.
+  double effective_rows() const {
+    double out = 0.0;
+    for (const int side : {0, 1}) out += squares[side] / (sum[side] * sum[side]);
+    return 4.0 / out;
+  }
+};
+
+/// What all networks of a training go through.
+struct Course {
+  std::size_t rows = 0;     ///< of an epoch
+  std::size_t windows = 1;  ///< of an epoch
+  /// The rows of a window, which stay until the next call; all windows are asked for in turn.
+  std::function<const PackedRows&(std::size_t epoch, std::size_t window)> read = {};
+  PackedRows held_out = {};
+  SideWeights weights = {};
+  std::vector<SideWeights> drawn = {};  ///< the same with the draws of each trainee that bootstraps
+  double passes = 1.0;                  ///< how often there are other rows
+  Progress* progress = nullptr;
+  Communicator* ranks = nullptr;
+};
+
+/// The rate of a step as a part of the highest.
+double rate(const Mlp::Config& c, std::size_t step, std::size_t steps, std::size_t steps_an_epoch) {
+  const double done = std::min(1.0, static_cast<double>(step) / static_cast<double>(steps));
+  const double warm =
+      c.warm_up > 0.0 ? std::min(1.0, (done + 1.0 / double(steps)) / c.warm_up) : 1.0;
+  const double epoch = static_cast<double>(step) / static_cast<double>(steps_an_epoch);
+  switch (c.schedule) {
+    case Mlp::Schedule::constant:
+      return warm;
+    case Mlp::Schedule::cosine:
+      return warm * (c.final_rate +
+                     (1.0 - c.final_rate) * 0.5 * (1.0 + std::cos(std::numbers::pi * done)));
+    case Mlp::Schedule::step:
+      return warm * std::pow(c.decay, std::floor(epoch / double(c.decay_epochs)));
+    case Mlp::Schedule::exponential:
+      return warm * std::pow(c.decay, epoch / double(c.decay_epochs));
+  }
+  return warm;
+}
+
+/// A network in training: its parameters with all that Adam remembers.
+class Trainer {
+ public:
+  Trainer(const Trainee& trainee, std::size_t features, const Course& course,
+          const SideWeights& weights, Progress* progress)
+      : config_(trainee.config),
+        seed_(trainee.seed),
+        course_(course),
+        progress_(progress),
+        network_(make_network(features, config_)),
+        shape_(network_->shape()),
+        kernels_(kernels()),
+        window_rows_(std::max<std::size_t>(1, (course.rows + course.windows - 1) / course.windows)),
+        batch_(std::min(config_.batch_size, window_rows_)),
+        // AdamW's decay where the configuration has none.
+        weight_decay_(config_.weight_decay.value_or(
+            4.5 / std::sqrt(course.passes * weights.effective_rows()))),
+        parameters_(shape_.parameters),
+        transposed_(shape_.transposed),
+        first_(shape_.parameters),
+        second_(shape_.parameters),
+        scratch_(1),
+        gradients_(1),
+        team_(std::min(thread_share(), groups_of(config_.batch_size))) {
+    scratch_[0] = network_->scratch();
+    gradients_[0] = Buffer(shape_.parameters);
+    if (course.ranks != nullptr && course.ranks->size() > 1)
+      over_ranks_.emplace(*course.ranks, shape_.parameters);
+    if (trainee.bootstrap)
+      balance_ = {course.weights.sum[0] / weights.sum[0], course.weights.sum[1] / weights.sum[1]};
+    initialise();
+  }
+
+  bool done() const { return done_; }
+
+  /// One window of an epoch; after the last one decides whether there is to be another epoch.
+  void learn(const PackedRows& rows, std::size_t epoch, std::size_t window) {
+    rows_ = &rows;
+    if (balance_ && (course_.windows > 1 || factors_.empty())) draw_factors();
+    order_.resize(rows.rows());
+    random_order(order_, seed_, epoch * course_.windows + window);
+    const std::size_t steps_an_epoch = course_.windows * ((window_rows_ + batch_ - 1) / batch_);
+    const std::size_t steps = steps_an_epoch * config_.epochs;
+    for (std::size_t begin = 0; begin < order_.size(); begin += batch_, ++step_) {
+      const std::size_t count = std::min(batch_, order_.size() - begin);
+      const double part = static_cast<double>(begin) / static_cast<double>(order_.size());
+      look_up(static_cast<double>(epoch) +
+                  (static_cast<double>(window) + part) / static_cast<double>(course_.windows),
+              count);
+      loss_ += accumulate(begin, count, 1.0f / static_cast<float>(batch_));
+      update(rate(config_, step_, steps, steps_an_epoch));
+    }
+    rows_seen_ += order_.size();
+    if (window + 1 == course_.windows) end_epoch();
+  }
+
+  /// The parameters to keep.
+  Trained take() {
+    if (best_.size() == 0) best_ = copy(parameters_);
+    const float* values = best_.data();
+    if (!std::all_of(values, values + best_.size(), [](float v) { return std::isfinite(v); })) {
+      throw Error("Mlp::fit: the training diverged: learning_rate is too high for these data");
+    }
+    return {std::move(network_), std::move(best_), std::move(history_)};
+  }
+
+ private:
+  void end_epoch() {
+    const double loss = std::exchange(loss_, 0.0);
+    history_.push_back({loss / static_cast<double>(std::exchange(rows_seen_, 0)), 0.0});
+    done_ = history_.size() == config_.epochs || !std::isfinite(loss);
+    if (!std::isfinite(loss)) return;
+    if (course_.held_out.rows() == 0) {
+      if (progress_ != nullptr) progress_->merit("loss", history_.back().training);
+      return;
+    }
+    const double now = held_out_loss();
+    history_.back().held_out = now;
+    if (progress_ != nullptr) progress_->merit("held-out loss", now);
+    if (now < lowest_) {
+      lowest_ = now;
+      since_best_ = 0;
+      best_ = copy(parameters_);
+    } else if (++since_best_ >= config_.patience) {
+      done_ = true;
+    }
+  }
+
+  /// Every now and then: whether to stop, and how many epochs are done.
+  void look_up(double epochs, std::size_t rows) {
+    constexpr std::size_t rows_between = 16384;
+    rows_since_check_ += rows;
+    if (rows_since_check_ <= rows_between) return;
+    rows_since_check_ = 0;
+    check_stop();
+    if (progress_ != nullptr) progress_->reach(epochs / static_cast<double>(config_.epochs));
+  }
+
+  /// What the weights of the rows at work are multiplied by, so that each side keeps its sum.
+  void draw_factors() {
+    factors_.resize(rows_->rows());
+    for (std::size_t i = 0; i < factors_.size(); ++i)
+      factors_[i] = static_cast<float>(bootstrap_draw(rows_->ids[i], seed_) *
+                                       (*balance_)[rows_->denominator(i)]);
+  }
+
+  /// Weights uniform within ±1/√inputs and hidden biases within twice that: beside weights of six
+  /// times this variance and biases 0 (He et al. 2015), a third less excess cross-entropy after as
+  /// many epochs, with all activations.
+  void initialise() {
+    RandomStream random(seed_, "mlp-weights");
+    std::vector<float> plain;
+    const auto draw = [&](std::size_t count, double reach) {
+      for (std::size_t i = 0; i < count; ++i)
+        plain.push_back(static_cast<float>(reach * (2.0 * random.uniform() - 1.0)));
+    };
+    for (std::size_t l = 0; l < shape_.count; ++l) {
+      const Layer& layer = shape_.layers[l];
+      const double reach = 1.0 / std::sqrt(static_cast<double>(layer.in));
+      draw(layer.in * layer.out, reach);
+      draw(layer.out, l + 1 < shape_.count ? 2.0 * reach : 0.0);
+    }
+    network_->pack(plain, parameters_.data());
+    kernels_.transpose(shape_, parameters_.data(), transposed_.data());
+  }
+
+  /// Adds the gradient of a batch to gradients_[0]; returns Σ w·loss.
+  double accumulate(std::size_t begin, std::size_t count, float scale) {
+    const std::size_t group = group_rows(count);
+    const std::size_t groups = (count + group - 1) / group;
+    const auto one_group = [&](std::size_t g) {
+      const std::size_t first = begin + g * group;
+      const std::size_t rows = std::min(group, begin + count - first);
+      return sum_group(first, rows, scale, gradients_[g].data(), scratch_[g].data());
+    };
+    if (groups == 1) return one_group(0);
+    while (scratch_.size() < groups) {
+      scratch_.push_back(network_->scratch());
+      gradients_.emplace_back(shape_.parameters);
+    }
+    parts_.assign(groups, 0.0);
+    const bool over_ranks = over_ranks_ && for_ranks(group);
+    team_.run(groups, [&](std::size_t g) {
+      if (!over_ranks || over_ranks_->is_mine(g)) parts_[g] = one_group(g);
+    });
+    float* total = gradients_[0].data();
+    if (over_ranks)
+      (*over_ranks_)([&](std::size_t g) { return gradients_[g].data(); }, parts_, total);
+    for (std::size_t g = 1; g < groups; ++g) {
+      float* part = gradients_[g].data();
+      if (!over_ranks)
+        for (std::size_t i = 0; i < shape_.parameters; ++i) total[i] += part[i];
+      std::fill_n(part, shape_.parameters, 0.0f);
+    }
+    return std::accumulate(parts_.begin(), parts_.end(), 0.0);
+  }
+
+  double sum_group(std::size_t begin, std::size_t count, float scale, float* gradient,
+                   float* scratch) const {
+    const Rows rows{rows_->data.data(),
+                    rows_->stride,
+                    order_.data() + begin,
+                    count,
+                    order_.size() - begin - count,
+                    balance_ ? factors_.data() : nullptr};
+    return kernels_.accumulate(shape_, static_cast<Loss>(config_.loss), parameters_.data(),
+                               transposed_.data(), rows, scale, gradient, scratch);
+  }
+
+  void update(double relative_rate) {
+    const double t = static_cast<double>(step_ + 1);
+    const double learning_rate = config_.learning_rate * relative_rate;
+    AdamStep adam{};
+    adam.learning_rate = static_cast<float>(learning_rate / (1.0 - std::pow(config_.beta1, t)));
+    adam.beta1 = static_cast<float>(config_.beta1);
+    adam.beta2 = static_cast<float>(config_.beta2);
+    adam.second_scale = static_cast<float>(1.0 / (1.0 - std::pow(config_.beta2, t)));
+    adam.epsilon = 1e-8f;
+    adam.weight_decay = static_cast<float>(learning_rate * weight_decay_);
+    adam.l2 = static_cast<float>(config_.l2);
+    kernels_.adam(shape_, adam, parameters_.data(), transposed_.data(), gradients_[0].data(),
+                  first_.data(), second_.data());
+  }
+
+  static Buffer copy(const Buffer& from) {
+    Buffer to(from.size());
+    std::copy_n(from.data(), from.size(), to.data());
+    return to;
+  }
+
+  double held_out_loss() const {
+    const PackedRows& held_out = course_.held_out;
+    std::vector<std::uint32_t> rows(held_out.rows());
+    std::iota(rows.begin(), rows.end(), 0u);
+    const double sum = sum_blocks(
+        rows.size(),
+        [&](Block block) {
+          Buffer scratch = network_->scratch();
+          const Rows part{held_out.data.data(), held_out.stride, rows.data() + block.begin,
+                          block.size(), 0};
+          return kernels_.accumulate(shape_, static_cast<Loss>(config_.loss), parameters_.data(),
+                                     nullptr, part, 1.0f, nullptr, scratch.data());
+        },
+        loss_block);
+    return sum / static_cast<double>(rows.size());
+  }
+
+  const Mlp::Config& config_;
+  const std::uint64_t seed_;
+  const Course& course_;
+  Progress* progress_;
+  std::unique_ptr<const Network> network_;
+  const Shape& shape_;
+  const Kernels& kernels_;
+  const std::size_t window_rows_, batch_;
+  const double weight_decay_;
+  std::optional<std::array<double, 2>> balance_;  // of the sides, where the rows are bootstrapped
+  std::optional<OrderedSum> over_ranks_;
+  Buffer parameters_, transposed_, first_, second_;
+  std::vector<Buffer> scratch_, gradients_;  // one for each group of a batch
+  std::vector<double> parts_;                // losses of the groups
+  Team team_;
+  std::size_t rows_since_check_ = 0;
+
+  // Of the window and the epoch at work.
+  const PackedRows* rows_ = nullptr;
+  std::vector<std::uint32_t> order_;
+  std::vector<float> factors_;
+  double loss_ = 0.0;
+  std::size_t rows_seen_ = 0, step_ = 0;
+
+  std::vector<Mlp::Epoch> history_;
+  Buffer best_;
+  double lowest_ = std::numeric_limits<double>::infinity();
+  std::size_t since_best_ = 0;
+  bool done_ = false;
+};
+
+/// Takes all networks through the course, window by window.
+std::vector<Trained> train(const Course& course, std::size_t features,
+                           std::span<const Trainee> trainees) {
+  const std::size_t count = trainees.size();
+  std::deque<Progress> parts;  // of each, where there are several
+  if (count > 1)
+    for (std::size_t k = 0; k < count; ++k)
+      parts.emplace_back(course.progress, Progress::fine / count);
+  std::vector<std::unique_ptr<Trainer>> trainers(count);
+  parallel_tasks(count, [&](std::size_t k) {  // where they learn of their share of the threads
+    trainers[k] = std::make_unique<Trainer>(
+        trainees[k], features, course, trainees[k].bootstrap ? course.drawn[k] : course.weights,
+        count > 1 ? &parts[k] : course.progress);
+  });
+  std::vector<Trainer*> at_work;
+  for (const auto& trainer : trainers) at_work.push_back(trainer.get());
+  for (std::size_t epoch = 0; !at_work.empty(); ++epoch) {
+    for (std::size_t window = 0; window < course.windows; ++window) {
+      const PackedRows& rows = course.read(epoch, window);
+      parallel_tasks(at_work.size(),
+                     [&](std::size_t k) { at_work[k]->learn(rows, epoch, window); });
+    }
+    std::erase_if(at_work, [](const Trainer* trainer) { return trainer->done(); });
+  }
+  std::vector<Trained> out;
+  for (const auto& trainer : trainers) out.push_back(trainer->take());
+  return out;
+}
+
+bool any_bootstraps(std::span<const Trainee> trainees) {
+  return std::any_of(trainees.begin(), trainees.end(),
+                     [](const Trainee& one) { return one.bootstrap; });
+}
+
+/// Weighted moments of rows that are in memory.
+Scaling moments(MatrixView x, const std::vector<double>& weights) {
+  const std::size_t cols = x.cols();
+  using Sums = std::vector<double>;
+  const auto add = [](Sums a, const Sums& b) {
+    if (a.empty()) return b;
+    for (std::size_t i = 0; i < b.size(); ++i) a[i] += b[i];
+    return a;
+  };
+  // centred on the first row, so that a large offset costs no precision
+  const Sums sums = reduce_blocks(
+      x.rows(), default_block, Sums{},
+      [&](Block block) {
+        Sums sum(2 * cols + 1);
+        for (std::size_t i = block.begin; i < block.end; ++i) {
+          for (std::size_t c = 0; c < cols; ++c) sum[c] += weights[i] * (x(i, c) - x(0, c));
+          sum[2 * cols] += weights[i];
+        }
+        return sum;
+      },
+      add);
+  std::vector<double> mean(cols);
+  for (std::size_t c = 0; c < cols; ++c) mean[c] = x(0, c) + sums[c] / sums[2 * cols];
+  const Sums squares = reduce_blocks(
+      x.rows(), default_block, Sums{},
+      [&](Block block) {
+        Sums sum(cols);
+        for (std::size_t i = block.begin; i < block.end; ++i) {
+          for (std::size_t c = 0; c < cols; ++c) {
+            const double d = x(i, c) - mean[c];
+            sum[c] += weights[i] * d * d;
+          }
+        }
+        return sum;
+      },
+      add);
+  Scaling result;
+  for (std::size_t c = 0; c < cols; ++c) result.add(mean[c], squares[c] / sums[2 * cols]);
+  return result;
+}
+
+PackedRows pack_rows(const TrainingSet& data, const std::vector<double>& weights,
+                     const std::vector<std::uint32_t>& rows, const Scaling& scaling) {
+  PackedRows packed;
+  const std::size_t cols = data.x.cols();
+  packed.stride = (cols + 1 + unit - 1) / unit * unit;
+  packed.data = Buffer(rows.size() * packed.stride);
+  parallel_blocks(rows.size(), default_block, [&](Block block) {
+    for (std::size_t i = block.begin; i < block.end; ++i) {
+      float* to = packed.data.data() + i * packed.stride;
+      const std::size_t row = rows[i];
+      for (std::size_t c = 0; c < cols; ++c) {
+        const double d = (data.x(row, c) - scaling.mean[c]) * scaling.scale[c];
+        to[c] = static_cast<float>(std::clamp(d, -largest_input, largest_input));
+      }
+      const auto weight = static_cast<float>(weights[row]);
+      to[packed.stride - 1] = data.denominator[row] ? -weight : weight;
+    }
+  });
+  return packed;
+}
+
+/// Splits off the rows to hold out, a part of each side, and gives each side of both parts the
+/// same mean weight again.
+struct Split {
+  std::vector<std::uint32_t> training, held_out;
+};
+
+Split split_rows(const TrainingSet& data, double part, std::vector<double>& weights) {
+  std::array<std::vector<std::uint32_t>, 2> sides;
+  for (auto& rows : sides) rows.reserve(data.size());
+  for (std::size_t i = 0; i < data.size(); ++i)
+    if (weights[i] > 0.0) sides[data.denominator[i] != 0].push_back(static_cast<std::uint32_t>(i));
+  Split split;
+  split.training.reserve(sides[0].size() + sides[1].size());
+  for (std::size_t side = 0; side < 2; ++side) {
+    const auto& rows = sides[side];
+    const auto count = static_cast<std::size_t>(part * static_cast<double>(rows.size()));
+    if (count == 0) {
+      split.training.insert(split.training.end(), rows.begin(), rows.end());
+      continue;
+    }
+    std::vector<std::uint32_t> order(rows.size());
+    std::iota(order.begin(), order.end(), 0u);
+    random_order(order, derive_seed(data.seed, "mlp-hold-out", side), 0);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      (i < count ? split.held_out : split.training).push_back(rows[order[i]]);
+  }
+  for (auto* rows : {&split.training, &split.held_out}) {
+    double sum[2] = {0.0, 0.0};
+    for (std::uint32_t i : *rows) {  // without a store that the next load waits for
+      sum[0] += data.denominator[i] != 0 ? 0.0 : weights[i];
+      sum[1] += data.denominator[i] != 0 ? weights[i] : 0.0;
+    }
+    const double half = 0.5 * static_cast<double>(rows->size());
+    const double factor[2] = {half / sum[0], half / sum[1]};
+    for (std::uint32_t i : *rows) weights[i] *= factor[data.denominator[i] != 0];
+  }
+  return split;
+}
+
+/// What `make` gives for 0, 1, …: each is made by another thread while the one before is in use.
+template <class T>
+class MadeAhead {
+ public:
+  MadeAhead(std::size_t count, std::function<T(std::size_t)> make)
+      : count_(count), make_(std::move(make)) {
+    start();
+  }
+  MadeAhead(const MadeAhead&) = delete;
+  MadeAhead& operator=(const MadeAhead&) = delete;
+  T next() {
+    T out = coming_.get();
+    start();
+    return out;
+  }
+
+ private:
+  void start() {
+    if (next_ == count_) return;
+    coming_ = std::async(std::launch::async, [this, i = next_++] { return make_(i); });
+  }
+
+  std::size_t count_, next_ = 0;
+  std::function<T(std::size_t)> make_;
+  std::future<T> coming_;  // waits for the other thread where it is destroyed
+};
+
+/// Sums over rows of one side: Σw, Σw², and of each feature the weighted mean and Σw(x − mean)².
+struct SideSums {
+  std::size_t rows = 0;
+  double weight = 0.0, squares = 0.0;
+  std::vector<double> mean, deviations;
+
+  void add(std::span<const double> x, double w) {  // West (1979)
+    mean.resize(x.size());
+    deviations.resize(x.size());
+    ++rows;
+    weight += w;
+    squares += w * w;
+    const double part = w / weight;
+    for (std::size_t c = 0; c < x.size(); ++c) {
+      const double d = x[c] - mean[c];
+      mean[c] += part * d;
+      deviations[c] += w * d * (x[c] - mean[c]);
+    }
+  }
+};
+
+/// A stream of rows with what one pass over it tells, ready to be packed.
+class StreamedRows {
+ public:
+  StreamedRows(const TrainingStream& stream, std::span<const Trainee> trainees)
+      : trainees_(trainees),
+        with_ids_(any_bootstraps(trainees)),
+        seed_(derive_seed(stream.seed, "mlp-hold-out")),
+        drawn_(trainees.size()) {
+    constexpr double most = 262144;
+    held_out_ = std::min(trainees.front().config.held_out,
+                         most / static_cast<double>(std::max<std::size_t>(stream.rows, 1)));
+    MadeAhead<TrainingRows> windows(stream.windows,
+                                    [&](std::size_t w) { return stream.read(0, w); });
+    for (std::size_t w = 0; w < stream.windows; ++w) {
+      check_stop();
+      survey(windows.next());
+    }
+    check_at_least(function, "rows", rows(), 2);
+    detail::check_sides(function, {training_[0].weight, training_[1].weight});
+    balance(training_, training_factor_);
+    balance(held_, held_factor_);
+    for (std::size_t c = 0; c < training_[0].mean.size(); ++c) {
+      const auto variance = [&](const SideSums& side) { return side.deviations[c] / side.weight; };
+      const double apart = 0.5 * (training_[0].mean[c] - training_[1].mean[c]);
+      scaling_.add(0.5 * (training_[0].mean[c] + training_[1].mean[c]),
+                   0.5 * (variance(training_[0]) + variance(training_[1])) + apart * apart);
+    }
+  }
+
+  /// That train.
+  std::size_t rows() const { return training_[0].rows + training_[1].rows; }
+  const Scaling& scaling() const { return scaling_; }
+  SideWeights weights() const {
+    return {{training_[0].weight, training_[1].weight},
+            {training_[0].squares, training_[1].squares}};
+  }
+  /// With the draws of each trainee that bootstraps.
+  const std::vector<SideWeights>& drawn() const { return drawn_; }
+  PackedRows pack(const TrainingRows& window) const {
+    return pack(window, false, training_factor_);
+  }
+  PackedRows pack_held_out() const { return pack(held_rows_, true, held_factor_); }
+
+ private:
+  static constexpr const char* function = "Mlp::fit_stream";
+
+  bool is_held_out(const TrainingRows& window, std::size_t row) const {
+    return held_out_ > 0.0 && hashed(window.groups[row], seed_) < held_out_;
+  }
+
+  void survey(const TrainingRows& window) {
+    if (window.x.rows() == 0) return;
+    detail::check_rows(function, {window.x, window.denominator, window.weights});
+    check_same_size(function, "groups", window.groups.size(), window.x.rows(), "one for each row");
+    if (features_ == 0) features_ = window.x.cols();
+    check_same_size(function, "a row of a window", window.x.cols(), features_,
+                    "features, as in the first");
+    for (std::size_t i = 0; i < window.x.rows(); ++i) {
+      const double weight = window.weights.empty() ? 1.0 : window.weights[i];
+      if (weight == 0.0) continue;
+      const bool side = window.denominator[i] != 0, held = is_held_out(window, i);
+      (held ? held_ : training_)[side].add(window.x.row(i), weight);
+      if (held)
+        keep(window, i, weight);
+      else
+        draw(window.groups[i], side, weight);
+    }
+  }
+
+  void draw(std::int64_t group, bool side, double weight) {
+    for (std::size_t k = 0; k < trainees_.size(); ++k)
+      if (trainees_[k].bootstrap)
+        drawn_[k].add(side, weight * bootstrap_draw(group, trainees_[k].seed));
+  }
+
+  void keep(const TrainingRows& window, std::size_t row, double weight) {
+    if (held_rows_.x.cols() == 0) held_rows_.x = Matrix(0, features_);
+    held_rows_.x.append(window.x.rows(row, row + 1));
+    held_rows_.denominator.push_back(window.denominator[row]);
+    held_rows_.weights.push_back(weight);
+    held_rows_.groups.push_back(window.groups[row]);
+  }
+
+  /// Factors of the weights with which each side has half of the rows' number.
+  static void balance(const std::array<SideSums, 2>& sides, std::array<double, 2>& factor) {
+    const double half = 0.5 * static_cast<double>(sides[0].rows + sides[1].rows);
+    for (const int side : {0, 1})
+      factor[side] = sides[side].weight > 0.0 ? half / sides[side].weight : 0.0;
+  }
+
+  PackedRows pack(const TrainingRows& window, bool held_out,
+                  const std::array<double, 2>& factor) const {
+    std::vector<double> weights(window.x.rows());
+    std::vector<std::uint32_t> rows;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      weights[i] =
+          (window.weights.empty() ? 1.0 : window.weights[i]) * factor[window.denominator[i] != 0];
+      if (weights[i] > 0.0 && is_held_out(window, i) == held_out)
+        rows.push_back(static_cast<std::uint32_t>(i));
+    }
+    auto packed = pack_rows({window.x, window.denominator}, weights, rows, scaling_);
+    if (with_ids_)
+      for (const std::uint32_t i : rows) packed.ids.push_back(window.groups[i]);
+    return packed;
+  }
+
+  std::span<const Trainee> trainees_;
+  bool with_ids_;
+  std::uint64_t seed_;
+  double held_out_ = 0.0;
+  std::size_t features_ = 0;
+  std::array<SideSums, 2> training_, held_;
+  std::array<double, 2> training_factor_{}, held_factor_{};
+  std::vector<SideWeights> drawn_;
+  TrainingRows held_rows_;
+  Scaling scaling_;
+};
+
+std::size_t most_epochs(std::span<const Trainee> trainees) {
+  std::size_t most = 0;
+  for (const Trainee& one : trainees) most = std::max(most, one.config.epochs);
+  return most;
+}
+
+}  // namespace
+
+void Scaling::add(double average, double variance) {
+  const double sd = std::sqrt(variance);
+  const bool constant = !(sd > 1e-12 * std::abs(average)) || !std::isfinite(1.0 / sd);
+  mean.push_back(average);
+  scale.push_back(constant ? 1.0 : 1.0 / sd);
+}
+
+std::unique_ptr<const Network> make_network(std::size_t features, const Mlp::Config& config) {
+  std::vector<std::size_t> widths{features};
+  widths.insert(widths.end(), config.hidden.begin(), config.hidden.end());
+  return std::make_unique<const Network>(widths, static_cast<Activation>(config.activation));
+}
+
+std::size_t shares(const Mlp::Config& config) {
+  return for_ranks(group_rows(config.batch_size)) ? groups_of(config.batch_size) : 1;
+}
+
+Training train(const TrainingSet& data, const TrainingEpochs* epochs,
+               std::span<const Trainee> trainees) {
+  const char* function = epochs == nullptr ? "Mlp::fit" : "Mlp::fit_epochs";
+  std::vector<double> weights = detail::balanced_weights(function, data);
+  if (data.size() > std::numeric_limits<std::uint32_t>::max()) {
+    fail_argument(function, "rows", std::to_string(data.size()), "at most 4294967295");
+  }
+  Training out{moments(data.x, weights), {}};
+  const Split split = split_rows(data, trainees.front().config.held_out, weights);
+  PackedRows packed = pack_rows(data, weights, split.training, out.scaling);
+  if (any_bootstraps(trainees)) packed.ids.assign(split.training.begin(), split.training.end());
+
+  Course course;
+  course.rows = split.training.size();
+  course.read = [&](std::size_t epoch, std::size_t) -> const PackedRows& {
+    if (epochs == nullptr || epoch == 0) return packed;
+    const TrainingRows next = (*epochs)(epoch);
+    check_same_size(function, "a row of an epoch", next.x.cols(), data.x.cols(),
+                    "features, as in the first");
+    const TrainingSet set{next.x, next.denominator, next.weights, data.seed};
+    auto own = detail::balanced_weights(function, set);
+    packed = pack_rows(set, own, split_rows(set, 0.0, own).training, out.scaling);
+    return packed;
+  };
+  course.held_out = pack_rows(data, weights, split.held_out, out.scaling);
+  for (const std::uint32_t i : split.training)
+    course.weights.add(data.denominator[i] != 0, weights[i]);
+  course.drawn.resize(trainees.size());
+  parallel_tasks(trainees.size(), [&](std::size_t k) {
+    if (!trainees[k].bootstrap) return;
+    for (const std::uint32_t i : split.training)
+      course.drawn[k].add(data.denominator[i] != 0,
+                          weights[i] * bootstrap_draw(i, trainees[k].seed));
+  });
+  if (epochs != nullptr) course.passes = static_cast<double>(most_epochs(trainees));
+  course.progress = data.progress;
+  course.ranks = data.ranks;
+  out.networks = train(course, data.x.cols(), trainees);
+  return out;
+}
+
+Training train(const TrainingStream& stream, std::span<const Trainee> trainees) {
+  const StreamedRows rows(stream, trainees);
+  MadeAhead<PackedRows> ahead(most_epochs(trainees) * stream.windows, [&](std::size_t i) {
+    return rows.pack(stream.read(i / stream.windows, i % stream.windows));
+  });
+  PackedRows now;
+  Course course;
+  course.rows = rows.rows();
+  course.windows = stream.windows;
+  course.read = [&](std::size_t, std::size_t) -> const PackedRows& {
+    now = {};  // its memory is free before the next but one is read
+    return now = ahead.next();
+  };
+  course.held_out = rows.pack_held_out();
+  course.weights = rows.weights();
+  course.drawn = rows.drawn();
+  course.progress = stream.progress;
+  course.ranks = stream.ranks;
+  return {rows.scaling(), train(course, rows.scaling().mean.size(), trainees)};
+}
+
+}  // namespace neyman::mlp
