@@ -1,10 +1,11 @@
 #include "ratios/separable_fit.hpp"
 
-#include <Eigen/Cholesky>
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "core/cholesky.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
 
@@ -296,7 +297,7 @@ class Newton {
       if (choose) choose_precisions(w, slope.total());
       if (anew || choose) factorise();
       const Eigen::VectorXd g = slope.total() + prior().cwiseProduct(w);
-      Eigen::VectorXd step = -solver_.solve(g);
+      Eigen::VectorXd step = -solve(g);
       const double expected = -0.5 * g.dot(step);
       // Half a unit of log-likelihood is one standard deviation of one coefficient.
       if (iteration >= (evidence_ ? evidence_iterations : 2) && expected < 0.02) {
@@ -464,16 +465,28 @@ class Newton {
         for (Index i = 0; i < count; ++i)
           for (Index j = 0; j < count; ++j)
             out(i * t + k, j * t + l) = out(j * t + l, i * t + k) =
-                scale * static_cast<double>(sums[pair][static_cast<std::size_t>(i * width + j)]);
+                scale *
+                static_cast<double>(
+                    sums[pair][static_cast<std::size_t>(std::min(i, j) * width + std::max(i, j))]);
     return out;
   }
 
   void factorise() {
-    Eigen::MatrixXd matrix = hessian_;
-    matrix.diagonal() += prior();
+    const double largest = hessian_.diagonal().maxCoeff();
     // Single precision inside: what it cannot resolve is not determined.
-    matrix.diagonal().array() += 1e-7 * hessian_.diagonal().maxCoeff();
-    solver_.compute(matrix);
+    for (double part = 1e-7; part < 1.0; part *= 10.0) {
+      factor_ = hessian_;
+      factor_.diagonal() += prior();
+      factor_.diagonal().array() += part * largest;
+      if (cholesky(factor_.data(), size_)) return;
+    }
+  }
+  /// H⁻¹ times a vector, or times several.
+  template <class Right>
+  Right solve(Right right) const {
+    factor_.triangularView<Eigen::Lower>().solveInPlace(right);
+    factor_.triangularView<Eigen::Lower>().transpose().solveInPlace(right);
+    return right;
   }
 
   /// The diagonal of the inverse, (LLᵀ)⁻¹: squares of the columns of L⁻¹, which are zero above
@@ -481,12 +494,11 @@ class Newton {
   Eigen::VectorXd variances() const {
     constexpr Index columns = 64;
     const auto n = static_cast<Index>(size_);
-    const Eigen::MatrixXd& factor = solver_.matrixLLT();
     Eigen::VectorXd out(n);
     for (Index begin = 0; begin < n; begin += columns) {
       const Index rows = n - begin, count = std::min(columns, rows);
       Eigen::MatrixXd inverse = Eigen::MatrixXd::Identity(rows, count);
-      factor.bottomRightCorner(rows, rows).triangularView<Eigen::Lower>().solveInPlace(inverse);
+      factor_.bottomRightCorner(rows, rows).triangularView<Eigen::Lower>().solveInPlace(inverse);
       out.segment(begin, count) = inverse.colwise().squaredNorm();
     }
     return out;
@@ -513,7 +525,7 @@ class Newton {
     RandomStream random(0, "signs of the trace");
     Eigen::MatrixXd signs(static_cast<Index>(size_), static_cast<Index>(repetitions));
     for (double& sign : signs.reshaped()) sign = random.uniform() < 0.5 ? -1.0 : 1.0;
-    const Eigen::MatrixXd products = signs.cwiseProduct(solver_.solve(signs));
+    const Eigen::MatrixXd products = signs.cwiseProduct(solve(signs));
     for (std::size_t i = 0; i < size_; ++i)
       out[group(i)] += products.row(static_cast<Index>(i)).mean();
     return out;
@@ -525,7 +537,7 @@ class Newton {
   void choose_precisions(const Eigen::VectorXd& w, const Eigen::VectorXd& gradient) {
     for (int update = 0; update < 3; ++update) {
       factorise();
-      const Eigen::VectorXd next = w - solver_.solve(gradient + prior().cwiseProduct(w));
+      const Eigen::VectorXd slope = gradient + prior().cwiseProduct(w), next = w - solve(slope);
       const auto known = determined();
       std::vector<double> squares(groups(), 0.0);
       for (std::size_t i = 0; i < size_; ++i)
@@ -543,12 +555,14 @@ class Newton {
     for (std::size_t i = 0; i < n; ++i) weight[i / block % influence_groups] += events_.weights[i];
     const double total = sum(weight);
     const Eigen::VectorXd whole = slope.total();
+    Eigen::MatrixXd apart = slope.by_group;
+    for (std::size_t g = 0; g < influence_groups; ++g)
+      apart.col(static_cast<Index>(g)) -= weight[g] / total * whole;
+    const Eigen::MatrixXd moved = -solve(std::move(apart));
     Matrix out(influence_groups, size_);
-    for (std::size_t g = 0; g < influence_groups; ++g) {
-      const Eigen::VectorXd moved = -solver_.solve(
-          Eigen::VectorXd(slope.by_group.col(static_cast<Index>(g)) - weight[g] / total * whole));
-      for (std::size_t i = 0; i < size_; ++i) out(g, i) = moved[static_cast<Index>(i)];
-    }
+    for (std::size_t g = 0; g < influence_groups; ++g)
+      for (std::size_t i = 0; i < size_; ++i)
+        out(g, i) = moved(static_cast<Index>(i), static_cast<Index>(g));
     return out;
   }
 
@@ -561,7 +575,7 @@ class Newton {
   std::vector<double> precision_;
   double resolution_ = 0.0;
   Eigen::MatrixXd hessian_;
-  Eigen::LLT<Eigen::MatrixXd> solver_;
+  Eigen::MatrixXd factor_;  // in its lower triangle
 };
 
 }  // namespace

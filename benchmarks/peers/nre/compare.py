@@ -62,5 +62,5 @@ def compare(table, python, programs, args):
                       other["error"] / mine["error"], 1.0)
             table.aim(f"{problem}, {size} simulations: time of training beside sbi's best",
                       other["cpu"] / mine["cpu"], 1.0,
-                      why="at 10⁴ simulations most of neyman's time are Cholesky factors of 2800 coefficients, "
-                          "which do not become fewer with the simulations")
+                      why="at 10⁴ simulations most of neyman's time are second derivatives and Cholesky factors "
+                          "of 2800 coefficients, which do not become fewer with the simulations")

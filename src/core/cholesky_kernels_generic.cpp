@@ -1,0 +1,2 @@
+#define NEYMAN_KERNELS_ISA generic
+#include "core/cholesky_kernels_impl.hpp"
