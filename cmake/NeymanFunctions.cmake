@@ -150,7 +150,9 @@ function(neyman_compile_options target)
     target_link_options(${target} PUBLIC -fsanitize=${NEYMAN_SANITIZE})
   endif()
   if(NEYMAN_COVERAGE)
-    target_compile_options(${target} PRIVATE --coverage)
+    # Atomic, because GCC may count a loop's rounds by the counter of its lines, and with threads
+    # that counter is not the loop's own: such loops run past their end.
+    target_compile_options(${target} PRIVATE --coverage -fprofile-update=atomic)
     target_link_options(${target} PUBLIC --coverage)
   endif()
 endfunction()
