@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 
+#include "measurements/mean_sign.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parameters_archive.hpp"
@@ -20,78 +21,13 @@ namespace neyman {
 
 namespace {
 
+using detail::least_sign;
+using detail::log_limit;
+using detail::magnitudes;
+using detail::SignParts;
+using detail::SignRatio;
+
 constexpr const char* learned = "LearnedChannel";
-// Of |log r|, so that sums of ratios and their inverses stay doubles.
-constexpr double log_limit = 300.0;
-// Where the mean sign of a sample is learned as zero or less, its logarithm is that of this part of
-// the sample's mean.
-constexpr double least_sign = 1e-3;
-// With fewer negative events for each fold, how their share varies with x cannot be learned.
-constexpr std::size_t least_negative = 10;
-
-/// What tells the events of negative weight from the others, p₊ / p₋: the mean sign at x over that
-/// of the sample is (a r − 1) / (a r + 1) / mean, with a = N₊ / N₋.
-struct SignRatio {
-  CrossFit fit;
-  double odds = 1.0, mean = 1.0;
-
-  std::vector<double> values(const LogRatios& logs) const {
-    std::vector<double> out(logs.size());
-    for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] =
-          std::tanh(0.5 * (std::log(odds) + std::clamp(logs[i], -log_limit, log_limit))) / mean;
-    return out;
-  }
-  void save(Archive& archive) const {
-    archive.set("odds", odds);
-    archive.set("mean", mean);
-    fit.save(archive.child("fit"));
-  }
-  static SignRatio load(const Archive& archive) {
-    SignRatio out;
-    out.odds = archive.number("odds");
-    out.mean = archive.number("mean");
-    out.fit.load(archive.child("fit"));
-    return out;
-  }
-};
-
-Samples magnitudes(const Samples& samples) {
-  auto out = samples;
-  for (double& weight : out.weights) weight = std::abs(weight);
-  return out;
-}
-
-/// The positive and the negative events of a sample apart, where the latter are many.
-struct SignParts {
-  std::optional<FoldedSample> positive = {}, negative = {};
-  std::vector<std::size_t> positive_events = {}, negative_events = {};
-  double positive_sum = 0.0, negative_sum = 0.0;
-
-  SignParts(const Samples& samples, const RatioConfig& config, std::uint64_t& stream) {
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const double weight = samples.weight(i);
-      (weight < 0.0 ? negative_events : positive_events).push_back(i);
-      (weight < 0.0 ? negative_sum : positive_sum) += std::abs(weight);
-    }
-    if (negative_events.size() < least_negative * config.folds) return;
-    positive.emplace(samples.take(positive_events), config, stream++);
-    negative.emplace(magnitudes(samples.take(negative_events)), config, stream++);
-  }
-
-  bool known() const { return negative.has_value(); }
-  /// log p₊ / p₋ of each event by classifiers that have not seen it.
-  LogRatios held_out(const SignRatio& sign) const {
-    LogRatios out(positive_events.size() + negative_events.size());
-    const auto put = [&](const FoldedSample& part, const std::vector<std::size_t>& events) {
-      const auto logs = sign.fit.held_out(part, sign.fit.held_out_scores(part));
-      for (std::size_t i = 0; i < events.size(); ++i) out[events[i]] = logs[i];
-    };
-    put(*positive, positive_events);
-    put(*negative, negative_events);
-    return out;
-  }
-};
 
 /// The ratio of one variation to the nominal density.
 struct VariedRatio {
@@ -277,10 +213,6 @@ void check_across(const ComponentSamples& component, const std::vector<std::stri
     fail_argument(learned, where + ", parameters",
                   fmt::format("{}", fmt::join(across.events.parameter_names, ", ")),
                   fmt::format("{}, as of the design", fmt::join(names, ", ")));
-  for (const double weight : across.events.weights)
-    if (weight < 0.0)
-      fail_argument(learned, where + ", a weight", fmt::format("{:g}", weight),
-                    "not negative; variations may have such weights");
   check_at_least(learned, where + ", events", across.events.size(), 40);
   across.design.parameters().check_inside(place(component, "nominal parameters"), across.nominal);
 }
@@ -370,6 +302,13 @@ class Learner {
       nominal_.emplace_back(magnitudes(component.nominal), ratios_, stream_++);
       signs_.emplace_back(component.nominal, ratios_, stream_);
     }
+    across_ratios_.resize(samples_.size());
+    for (const auto& component : samples_) {
+      const bool of_both = component.across && detail::has_negative(component.across->events);
+      across_signs_.emplace_back(
+          of_both ? detail::with_parameters(component.across->events) : Samples{}, ratios_,
+          stream_);
+    }
     if (config_.reference_sample)
       reference_.emplace(magnitudes(*config_.reference_sample), ratios_, stream_++);
     learn_ratios(out);
@@ -414,10 +353,7 @@ class Learner {
     };
     const auto plan_sign = [&](const SignParts& sample, std::optional<SignRatio>& to) {
       if (!sample.known()) return;
-      const double both = sample.positive_sum + sample.negative_sum;
-      to.emplace();
-      to->odds = sample.positive_sum / sample.negative_sum;
-      to->mean = (sample.positive_sum - sample.negative_sum) / both;
+      to = sample.untrained();
       plan(*sample.positive, *sample.negative, to->fit);
     };
     struct Varied {
@@ -434,6 +370,7 @@ class Learner {
     for (std::size_t c = 0; c < samples_.size(); ++c) {
       auto& component = out.components[c];
       plan_sign(signs_[c], component.sign);
+      plan_sign(across_signs_[c], across_ratios_[c]);
       component.variations.resize(samples_[c].variations.size());
       for (std::size_t v = 0; v < component.variations.size(); ++v) {
         const auto& variation = samples_[c].variations[v];
@@ -454,16 +391,28 @@ class Learner {
     for (std::size_t p = 0; p < places.size(); ++p) *places[p] = std::move(trained[p]);
   }
 
+  /// Of the events across parameters of a component, by classifiers that have not seen them; none
+  /// where no weight is negative.
+  std::vector<double> mean_signs(std::size_t c) const {
+    const auto& events = samples_[c].across->events;
+    if (!detail::has_negative(events)) return {};
+    if (!across_ratios_[c]) return std::vector<double>(events.size(), 1.0);
+    auto out = across_ratios_[c]->values(across_signs_[c].held_out(*across_ratios_[c]));
+    for (double& sign : out) sign = std::max(sign, least_sign);
+    return out;
+  }
+
   template <class State>
   void learn_across(State& out) {
     for (std::size_t c = 0; c < samples_.size(); ++c) {
       if (!samples_[c].across) continue;
       const auto& across = *samples_[c].across;
+      const auto signs = mean_signs(c);
       for (std::size_t m = 0; m < config_.members; ++m) {
         auto config = config_.shape;
         config.seed = derive_seed(config_.seed, "shape", c * config_.members + m);
         out.components[c].members.push_back(std::make_shared<const SeparableRatio>(
-            across.events, across.design, config, nullptr, tasks_));
+            across.events, across.design, config, nullptr, tasks_, signs));
       }
       out.components[c].nominal = across.nominal;
     }
@@ -556,8 +505,9 @@ class Learner {
   Tasks* tasks_;
   Progress progress_;
   std::uint64_t stream_ = 0;
-  std::vector<FoldedSample> nominal_;  // with weights |w|
-  std::vector<SignParts> signs_;
+  std::vector<FoldedSample> nominal_;            // with weights |w|
+  std::vector<SignParts> signs_, across_signs_;  // of each component; the latter's x with θ
+  std::vector<std::optional<SignRatio>> across_ratios_;
   std::optional<FoldedSample> reference_;
 };
 

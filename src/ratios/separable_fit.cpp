@@ -35,6 +35,20 @@ double sum(const std::vector<double>& values) {
 
 }  // namespace
 
+EventRows EventRows::first(std::size_t count) const {
+  EventRows out = *this;
+  out.theta = theta.rows(0, count);
+  out.weights.resize(count);
+  if (!own_weights.empty()) out.own_weights.resize(count);
+  return out;
+}
+
+EventRows EventRows::with_own_weights() const {
+  EventRows out = *this;
+  if (!own_weights.empty()) out.weights = own_weights;
+  return out;
+}
+
 NodeSets::NodeSets(const Design& design, const PolynomialBasis& basis, Integral integral,
                    std::size_t count, std::uint64_t seed)
     : integral_(!design.rows().empty() && design.rows().rows() <= count ? Integral::exact
@@ -284,7 +298,7 @@ class Newton {
   CoefficientFit fit(const Coefficients& start, Progress* progress) {
     constexpr double usual_iterations = 12.0;
     Eigen::VectorXd w = to_vector(start);
-    Slope slope = gradient(w);
+    Slope slope = gradient(w, events_);
     CoefficientFit result;
     for (int iteration = 0; iteration < most_iterations; ++iteration) {
       if (progress != nullptr) {
@@ -308,7 +322,7 @@ class Newton {
       bool lower = false;
       for (int halving = 0; halving < 8 && !lower; ++halving, step *= 0.5) {
         const Eigen::VectorXd next = w + step;
-        Slope there = gradient(next);
+        Slope there = gradient(next, events_);
         // To the precision of the sums.
         if (objective(there, next) > before + 1e-7 * std::abs(before)) continue;
         w = next;
@@ -320,7 +334,12 @@ class Newton {
     result.coefficients = to_coefficients(w);
     result.resolution = resolution_;
     result.effective = effective();
-    result.influence = influence(slope);
+    if (events_.own_weights.empty()) {
+      result.influence = influence(events_, slope);
+    } else {
+      const EventRows own = events_.with_own_weights();
+      result.influence = influence(own, gradient(w, own));
+    }
     return result;
   }
 
@@ -354,9 +373,9 @@ class Newton {
     return a;
   }
 
-  Slope gradient(const Eigen::VectorXd& w) const {
+  Slope gradient(const Eigen::VectorXd& w, const EventRows& events) const {
     const Coefficients a = to_coefficients(w);
-    const std::size_t n = events_.size(), block = block_size(n);
+    const std::size_t n = events.size(), block = block_size(n);
     struct Part {
       double loss = 0.0;
       std::vector<float> gradient;
@@ -368,7 +387,7 @@ class Newton {
       part.gradient.assign(features_.size() * stride_, 0.0f);
       for (std::size_t begin = at.begin; begin < at.end; begin += tile) {
         part.loss +=
-            pass.run(events_, begin, std::min(tile, at.end - begin), a, nodes_[at.index], false);
+            pass.run(events, begin, std::min(tile, at.end - begin), a, nodes_[at.index], false);
         mlp::kernels().add_outer({pass.phi.data(), features_.stride()}, features_.size(),
                                  {pass.residual.data(), stride_}, {part.gradient.data(), stride_},
                                  pass.rows, stride_);
@@ -549,10 +568,10 @@ class Newton {
   }
 
   /// To first order, a group moves A by −H⁻¹ times its gradient, less its share of the whole.
-  Matrix influence(const Slope& slope) const {
-    const std::size_t n = events_.size(), block = block_size(n);
+  Matrix influence(const EventRows& events, const Slope& slope) const {
+    const std::size_t n = events.size(), block = block_size(n);
     std::vector<double> weight(influence_groups, 0.0);
-    for (std::size_t i = 0; i < n; ++i) weight[i / block % influence_groups] += events_.weights[i];
+    for (std::size_t i = 0; i < n; ++i) weight[i / block % influence_groups] += events.weights[i];
     const double total = sum(weight);
     const Eigen::VectorXd whole = slope.total();
     Eigen::MatrixXd apart = slope.by_group;
@@ -587,9 +606,7 @@ CoefficientFit fit_coefficients(const Features& features, const Coefficients& st
   constexpr std::size_t some = 60000;
   Newton all(features, basis, events, nodes, evidence);
   if (events.size() < 2 * some) return all.fit(start, progress);
-  EventRows part = events;
-  part.theta = events.theta.rows(0, some);
-  part.weights.resize(some);
+  const EventRows part = events.first(some);
   Newton first(features, basis, part, nodes, evidence);
   const auto near = first.fit(start, nullptr);
   all.start_from(first.precision());
@@ -639,6 +656,49 @@ void weighted_ratios(const TilePass& pass, const Points& points, float cap, floa
   }
 }
 
+/// Σ w r at each of the points, of each group of events.
+struct RatioSums {
+  Matrix sums;                  // groups × points
+  std::vector<double> weights;  // Σ w of each group
+
+  double whole(std::size_t point) const {
+    double out = 0.0;
+    for (std::size_t g = 0; g < sums.rows(); ++g) out += sums(g, point);
+    return out;
+  }
+  double mean(std::size_t point) const { return whole(point) / sum(weights); }
+  /// What a group adds to the logarithm of the mean.
+  double deviation(std::size_t group, std::size_t point) const {
+    return sums(group, point) / whole(point) - weights[group] / sum(weights);
+  }
+};
+
+RatioSums ratio_sums(const Features& features, const Coefficients& coefficients,
+                     const PolynomialBasis& basis, const Points& points, const EventRows& events,
+                     const NodeSets& nodes, float cap) {
+  const std::size_t count = points.theta.rows(), n = events.size(), block = block_size(n);
+  RatioSums out{Matrix(influence_groups, count), std::vector<double>(influence_groups, 0.0)};
+  std::vector<std::vector<double>> block_sums((n + block - 1) / block);
+  parallel_blocks(n, block, [&](Block at) {
+    TilePass pass(features, basis, nodes.columns());
+    mlp::Buffer ratios(tile * points.columns);
+    auto& own = block_sums[at.index];
+    own.assign(count, 0.0);
+    for (std::size_t begin = at.begin; begin < at.end; begin += tile) {
+      pass.run(events, begin, std::min(tile, at.end - begin), coefficients, nodes[at.index], false);
+      weighted_ratios(pass, points, cap, ratios.data());
+      for (std::size_t r = 0; r < pass.rows; ++r)
+        for (std::size_t j = 0; j < count; ++j)
+          own[j] += static_cast<double>(ratios[r * points.columns + j]);
+    }
+  });
+  for (std::size_t b = 0; b < block_sums.size(); ++b)
+    for (std::size_t j = 0; j < count; ++j) out.sums(b % influence_groups, j) += block_sums[b][j];
+  for (std::size_t i = 0; i < n; ++i)
+    out.weights[i / block % influence_groups] += events.weights[i];
+  return out;
+}
+
 }  // namespace
 
 Normalisation normalise(const Features& features, const CoefficientFit& fit,
@@ -646,35 +706,19 @@ Normalisation normalise(const Features& features, const CoefficientFit& fit,
                         const ParameterSpace& parameters, const EventRows& events,
                         const NodeSets& nodes, std::uint64_t seed) {
   const Points points = make_points(parameters, basis, 3 * normaliser.size() + 10, seed);
-  const std::size_t count = points.theta.rows(), n = events.size(), block = block_size(n);
+  const std::size_t count = points.theta.rows(), n = events.size();
   const std::size_t terms = basis.size(), size = features.size() * terms;
   const std::size_t wide = round_up(size, 8);
   const auto cap = static_cast<float>(std::sqrt(static_cast<double>(n)));
 
-  // Σ w r of each group, and the r-weighted mean of φ ⊗ (P(θ) − P̄(x)) = ∂c/∂A from some events.
-  Matrix sums(influence_groups, count);
-  std::vector<double> group_weight(influence_groups, 0.0);
-  std::vector<std::vector<double>> block_sums((n + block - 1) / block);
-  parallel_blocks(n, block, [&](Block at) {
-    TilePass pass(features, basis, nodes.columns());
-    mlp::Buffer ratios(tile * points.columns);
-    auto& out = block_sums[at.index];
-    out.assign(count, 0.0);
-    for (std::size_t begin = at.begin; begin < at.end; begin += tile) {
-      pass.run(events, begin, std::min(tile, at.end - begin), fit.coefficients, nodes[at.index],
-               false);
-      weighted_ratios(pass, points, cap, ratios.data());
-      for (std::size_t r = 0; r < pass.rows; ++r)
-        for (std::size_t j = 0; j < count; ++j)
-          out[j] += static_cast<double>(ratios[r * points.columns + j]);
-    }
-  });
-  for (std::size_t b = 0; b < block_sums.size(); ++b)
-    for (std::size_t j = 0; j < count; ++j) sums(b % influence_groups, j) += block_sums[b][j];
-  for (std::size_t i = 0; i < n; ++i)
-    group_weight[i / block % influence_groups] += events.weights[i];
-  const double total = sum(group_weight);
+  const auto sums_with = [&](const EventRows& weighted) {
+    return ratio_sums(features, fit.coefficients, basis, points, weighted, nodes, cap);
+  };
+  const RatioSums expected = sums_with(events);
+  const RatioSums own =
+      events.own_weights.empty() ? expected : sums_with(events.with_own_weights());
 
+  // The r-weighted mean of φ ⊗ (P(θ) − P̄(x)) = ∂c/∂A, from some events.
   const std::size_t used = std::min<std::size_t>(n, hessian_events);
   mlp::Buffer slopes(points.columns * wide), first(points.columns * features.stride());
   {
@@ -704,12 +748,10 @@ Normalisation normalise(const Features& features, const CoefficientFit& fit,
   const std::size_t constant = features.hidden() + features.inputs();
   for (std::size_t j = 0; j < count; ++j) {
     const auto row = static_cast<Index>(j);
-    double whole = 0.0;
-    for (std::size_t g = 0; g < influence_groups; ++g) whole += sums(g, j);
-    values(row, 0) = std::log(whole / total);
+    values(row, 0) = std::log(expected.mean(j));
     const auto norm = static_cast<double>(first[j * features.stride() + constant]);
     for (std::size_t g = 0; g < influence_groups; ++g) {
-      double moved = sums(g, j) / whole - group_weight[g] / total;
+      double moved = own.deviation(g, j);
       for (std::size_t i = 0; i < size; ++i) {
         const double mean_phi = static_cast<double>(first[j * features.stride() + i / terms]);
         const double p = static_cast<double>(points.by_term.data()[i % terms * points.columns + j]);

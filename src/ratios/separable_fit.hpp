@@ -20,9 +20,15 @@ struct EventRows {
   const float* x;
   std::size_t x_stride;
   MatrixView theta;
-  std::vector<double> weights;  ///< one an event
+  std::vector<double> weights;  ///< one an event, none negative
+  /// The events' own weights, of either sign, where `weights` are what is expected at their x and
+  /// θ: these fluctuate, and the influence of events is theirs. Else empty.
+  std::vector<double> own_weights = {};
 
   std::size_t size() const { return theta.rows(); }
+  EventRows first(std::size_t count) const;
+  /// With the weights that fluctuate.
+  EventRows with_own_weights() const;
 };
 
 /// How ∫ π(θ) exp h(x_i, θ) dθ is taken.

@@ -89,6 +89,32 @@ bool too_coarse(const NodeSets& nodes, double resolution) {
 /// Random θ say less than those of a lattice, but what they say has no bias.
 std::size_t contrast_nodes(std::size_t lattice_nodes) { return 10 * lattice_nodes; }
 
+void check_weights(const char* function, const Samples& events,
+                   std::span<const double> mean_signs) {
+  if (mean_signs.empty()) {
+    if (events.weighted()) check_non_negative(function, "events.weights", events.weights);
+    return;
+  }
+  check_same_size(function, "mean_signs", mean_signs.size(), events.size(), "one for each event");
+  for (const double sign : mean_signs) check_positive(function, "a mean sign", sign);
+  check_positive(function, "the sum of events.weights", events.total_weight());
+}
+
+/// w, or |w| times the mean sign, with the same sum.
+std::vector<double> expected_weights(const Samples& events, std::span<const double> mean_signs) {
+  std::vector<double> out(events.size());
+  double total = 0.0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = events.weight(i);
+    if (!mean_signs.empty()) out[i] = std::abs(out[i]) * mean_signs[i];
+    total += out[i];
+  }
+  if (mean_signs.empty()) return out;
+  const double scale = events.total_weight() / total;
+  for (double& weight : out) weight *= scale;
+  return out;
+}
+
 void check_events(const char* function, const Samples& events, const Design& design) {
   events.check(function);
   const std::size_t parameters = design.parameters().size();
@@ -99,7 +125,6 @@ void check_events(const char* function, const Samples& events, const Design& des
                       ": the θ that each event was simulated at");
   if (design.single())
     fail_argument(function, "design", "one point", "a distribution over several θ");
-  if (!events.weights.empty()) check_non_negative(function, "events.weights", events.weights);
 }
 
 }  // namespace
@@ -126,10 +151,11 @@ SeparableRatio::Config SeparableRatio::Config::from(Settings settings) {
 }
 
 SeparableRatio::SeparableRatio(const Samples& events, const Design& design, const Config& config,
-                               Progress* progress, Tasks* tasks)
+                               Progress* progress, Tasks* tasks, std::span<const double> mean_signs)
     : ParameterizedRatio(design.parameters()) {
   constexpr const char* function = "SeparableRatio";
   check_events(function, events, design);
+  check_weights(function, events, mean_signs);
   check_at_least(function, "config.folds", config.folds, 2);
   check_at_least(function, "events.size()", events.size(), 20 * config.folds);
   const std::size_t d = parameters_.size(), n = events.size();
@@ -148,21 +174,35 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
           : group_k_fold(events.groups, config.folds, derive_seed(config.seed, "folds"));
   // Only ratios of weights matter: the events count as their effective size, (Σw)²/Σw².
   const double unit = events.weighted() ? events.effective_size() / events.total_weight() : 1.0;
+  const auto expected = expected_weights(events, mean_signs);
   const NodeSets lattice(design, basis_, Integral::lattice, config.nodes,
                          derive_seed(config.seed, "nodes"));
   const NodeSets contrast(design, basis_, Integral::contrast, contrast_nodes(config.nodes),
                           derive_seed(config.seed, "nodes"));
 
-  const auto rows_of = [&](const std::vector<std::size_t>& indices, const Whitening& whitening,
+  // Events of one sign may come one after the other, but the first and every block of them stand
+  // for all.
+  const auto mixed = [&](std::vector<std::size_t> indices) {
+    const auto place = [&](std::size_t i) {
+      return hashed(events.groups.empty() ? static_cast<std::int64_t>(i) : events.groups[i],
+                    config.seed);
+    };
+    std::stable_sort(indices.begin(), indices.end(),
+                     [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+    return indices;
+  };
+  const auto rows_of = [&](std::vector<std::size_t> indices, const Whitening& whitening,
                            std::vector<float>& x, Matrix& theta) {
+    if (!mean_signs.empty()) indices = mixed(std::move(indices));
     const Matrix raw = events.x.take(indices);
     const std::size_t stride = round_up(raw.cols(), 8);
     x.assign(raw.rows() * stride, 0.0f);
     whitening.apply(raw, x.data());
     theta = events.theta.take(indices);
     EventRows rows{x.data(), stride, theta, std::vector<double>(indices.size())};
-    for (std::size_t i = 0; i < indices.size(); ++i)
-      rows.weights[i] = unit * events.weight(indices[i]);
+    for (std::size_t i = 0; i < indices.size(); ++i) rows.weights[i] = unit * expected[indices[i]];
+    if (!mean_signs.empty())
+      for (const std::size_t i : indices) rows.own_weights.push_back(unit * events.weight(i));
     return rows;
   };
 
@@ -175,7 +215,7 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     const auto others = all_but(partition, k);
     std::vector<double> weights;
     if (events.weighted())
-      for (const std::size_t i : others) weights.push_back(events.weights[i]);
+      for (const std::size_t i : others) weights.push_back(expected[i]);
     fold.whitening = Whitening(events.x.take(others), weights);
     std::vector<float> x;
     Matrix theta;
@@ -184,10 +224,7 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
 
     // The linear part first: it is a convex problem, and a good place to start from.
     const Features linear(events.features(), {}, seed);
-    EventRows some = rows;
-    const std::size_t few = std::min<std::size_t>(rows.size(), 100000);
-    some.theta = rows.theta.rows(0, few);
-    some.weights.resize(few);
+    const EventRows some = rows.first(std::min<std::size_t>(rows.size(), 100000));
     const auto start = fit_coefficients(linear, Coefficients(linear.size() * stride, 0.0f), basis_,
                                         some, nodes, false);
     if (too_coarse(nodes, start.resolution)) return nullptr;

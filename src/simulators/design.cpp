@@ -555,6 +555,7 @@ Design empirical_design(const Samples& events, const ParameterSpace& parameters)
                   "one for each event");
   check_at_least("empirical_design", "number of events", events.size(), 1);
   const auto order = along_curve(events.theta);
+  const auto weight = [&](std::size_t i) { return std::abs(events.weight(i)); };
   const auto table = [&](const std::vector<std::size_t>& chosen) {
     return Design(parameters, {.kind = Design::Kind::table, .rows = events.theta.take(chosen)});
   };
@@ -570,18 +571,19 @@ Design empirical_design(const Samples& events, const ParameterSpace& parameters)
       distinct.push_back(i);
       weights.push_back(0.0);
     }
-    weights.back() += events.weight(i);
+    weights.back() += weight(i);
   }
   const auto [least, largest] = std::minmax_element(weights.begin(), weights.end());
   if (*largest - *least <= same_weight * *largest && distinct.size() <= most_rows)
     return table(distinct);
   // Rows at equal steps of the weights' sum.
   const std::size_t rows = std::min(events.size(), most_rows);
-  const double step = events.total_weight() / static_cast<double>(rows);
+  const double step =
+      std::accumulate(weights.begin(), weights.end(), 0.0) / static_cast<double>(rows);
   std::vector<std::size_t> chosen;
   double sum = 0.0;
   for (const std::size_t i : order) {
-    sum += events.weight(i);
+    sum += weight(i);
     while (chosen.size() < rows && sum > (static_cast<double>(chosen.size()) + 0.5) * step)
       chosen.push_back(i);
   }

@@ -81,7 +81,8 @@ Files::Files(Config config, const ParameterSpace& parameters) : parameters_(para
 }
 
 /// Events of a component at other parameters: with its features, and at least one.
-Samples Files::read_moved(const std::string& file, ReadOptions options) const {
+Samples Files::read_moved(const std::string& file, const ReadOptions& options,
+                          bool negative) const {
   auto events = read_samples(file, options).samples;
   if (events.size() == 0) throw FileError(fmt::format("{}: has no events", file));
   if (events.feature_names != events_.feature_names)
@@ -91,13 +92,15 @@ Samples Files::read_moved(const std::string& file, ReadOptions options) const {
                     file, fmt::join(events.feature_names, ", "), names_[0],
                     fmt::join(events_.feature_names, ", ")));
   events.check("files");
+  if (!negative) check_non_negative("files", "weights of " + file, events.weights);
   return events;
 }
 
 void Files::read_shapes(const Config& config) {
   for (const auto& variation : config.variations)
-    variations_.push_back({variation.parameter, read_moved(variation.low, config.options),
-                           read_moved(variation.high, config.options)});
+    variations_.push_back({variation.parameter,
+                           read_moved(variation.low, config.options, config.negative),
+                           read_moved(variation.high, config.options, config.negative)});
   if (config.across.empty()) return;
   auto options = config.options;
   const auto columns = file_columns(config.across, options);
@@ -108,8 +111,7 @@ void Files::read_shapes(const Config& config) {
     throw FileError(fmt::format("{}: has no column for any of {}; its columns are {}",
                                 config.across, fmt::join(parameters_.names(), ", "),
                                 fmt::join(columns, ", ")));
-  across_ = read_moved(config.across, options);
-  check_non_negative("files", "weights of " + config.across, across_.weights);
+  across_ = read_moved(config.across, options, config.negative);
   for (std::size_t k = 0; k < across_.parameter_names.size(); ++k) {
     const auto& parameter = parameters_[*parameters_.find(across_.parameter_names[k])];
     for (std::size_t i = 0; i < across_.size(); ++i)

@@ -335,6 +335,38 @@ TEST(SeparableRatio, ManyParametersAreLearnedByContrast) {
   EXPECT_LT(std::sqrt(squares / exact_squares), 0.12);
 }
 
+TEST(SeparableRatio, MeanSignsTakeThePlaceOfSigns) {
+  // Pairs of equal events, of weights 3 and −1 or 1 and 1, have the mean sign 1/2 or 1 and weigh 2.
+  const Design design(plane);
+  const auto events = simulate_plane(design, 2000, 22);
+  auto pairs = events;
+  pairs.append(events);
+  auto weighted = pairs;
+  std::vector<double> signs(4000);
+  weighted.weights.assign(4000, 1.0);
+  for (std::size_t i = 0; i < 2000; ++i) {
+    const bool both = events.x(i, 0) * events.theta(i, 0) > 0.0;
+    if (both) weighted.weights[i] = 3.0, weighted.weights[2000 + i] = -1.0;
+    signs[i] = signs[2000 + i] = both ? 0.5 : 1.0;
+  }
+  for (auto* sample : {&pairs, &weighted})
+    for (std::size_t i = 0; i < 4000; ++i)
+      sample->groups.push_back(static_cast<std::int64_t>(i % 2000));
+  auto linear = quick();  // whose fit has one solution, in whatever order events come
+  linear.hidden = {};
+  linear.degree = 2;
+  const SeparableRatio plain(pairs, design, linear),
+      with_signs(weighted, design, linear, nullptr, nullptr, signs);
+  const Matrix x = data_at({0.0, 0.0}, 200, 14);
+  const std::vector<double> theta0{0.5, 0.5}, theta1{-0.5, -0.5};
+  const auto expected = plain.log_ratios(x, theta0, theta1),
+             learned = with_signs.log_ratios(x, theta0, theta1);
+  double squares = 0.0;
+  for (std::size_t i = 0; i < x.rows(); ++i) squares += std::pow(learned[i] - expected[i], 2);
+  // The priors are those of fewer effective events; with weights |w| it is 0.7.
+  EXPECT_LT(std::sqrt(squares / 200.0), 0.05);
+}
+
 TEST(SeparableRatio, RefusesWhatItCannotLearnFrom) {
   const Design design(plane);
   auto events = simulate_plane(design, 100, 18);
@@ -348,6 +380,14 @@ TEST(SeparableRatio, RefusesWhatItCannotLearnFrom) {
   negative.weights.assign(100, 1.0);
   negative.weights[7] = -1.0;
   EXPECT_THROW(SeparableRatio(negative, design, quick()), ArgumentError);
+  const auto with_signs = [&](const std::vector<double>& signs) {
+    SeparableRatio(negative, design, quick(), nullptr, nullptr, signs);
+  };
+  EXPECT_NO_THROW(with_signs(std::vector<double>(100, 0.9)));
+  EXPECT_THROW(with_signs(std::vector<double>(99, 0.9)), ArgumentError);
+  EXPECT_THROW(with_signs(std::vector<double>(100, 0.0)), ArgumentError);
+  negative.weights.assign(100, -1.0);
+  EXPECT_THROW(with_signs(std::vector<double>(100, 0.9)), ArgumentError);
   EXPECT_THROW(
       trained_separable().log_ratios(Matrix(1, 2), std::vector{0.0, 0.0}, std::vector{1.0, 0.0}),
       ArgumentError);

@@ -233,8 +233,8 @@ TEST_F(FilesTest, StreamProblems) {
 TEST_F(FilesTest, VariationsAndEventsAcrossParameters) {
   write("nominal.csv", "x,y,w\n1,2,1\n3,4,-0.5\n");
   write("down.csv", "x,y,w\n0,2,1\n");
-  write("up.csv", "x,y,w\n2,2,1\n2,3,1\n");
-  write("across.csv", "x,y,w,alpha\n1,2,1,-3\n5,6,1,2.5\n");
+  write("up.csv", "x,y,w\n2,2,1\n2,3,-0.25\n");
+  write("across.csv", "x,y,w,alpha\n1,2,1,-3\n5,6,-0.75,2.5\n");
   const auto made = make(
       "file = \"nominal.csv\"\nweights = \"w\"\nnegative = true\nacross = \"across.csv\"\n"
       "variations = { gamma = [\"down.csv\", \"up.csv\"] }");
@@ -247,6 +247,8 @@ TEST_F(FilesTest, VariationsAndEventsAcrossParameters) {
   EXPECT_EQ(files.variations()[0].high.x, Matrix(2, 2, {2, 2, 2, 3}));
   EXPECT_EQ(files.across().parameter_names, (std::vector<std::string>{"alpha"}));
   EXPECT_EQ(files.across().theta, Matrix(2, 1, {-3, 2.5}));
+  EXPECT_EQ(files.variations()[0].high.weights, (std::vector<double>{1, -0.25}));
+  EXPECT_EQ(files.across().weights, (std::vector<double>{1, -0.75}));
   EXPECT_EQ(files.across().feature_names, (std::vector<std::string>{"x", "y"}));
   EXPECT_EQ(made->depends_on(0), true);
   EXPECT_EQ(made->depends_on(1), true);
@@ -269,6 +271,20 @@ TEST_F(FilesTest, RefusesVariationsThatDoNotFit) {
          "other.csv: has the features x, z");
   expect("across = \"up.csv\"", "has no column for any of");
   expect("across = \"outside.csv\"", "outside.csv: row 1, alpha");
+}
+
+TEST_F(FilesTest, NegativeWeightsMustBeAskedFor) {
+  write("nominal.csv", "x,w\n1,1\n3,1\n");
+  write("moved.csv", "x,w\n1,1\n2,-0.5\n");
+  write("across.csv", "x,w,alpha\n1,1,0\n2,-0.5,1\n");
+  for (const std::string shape :
+       {"across = \"across.csv\"", "variations = { gamma = [\"moved.csv\", \"moved.csv\"] }"}) {
+    const auto keys = "file = \"nominal.csv\"\nweights = \"w\"\n" + shape;
+    EXPECT_EQ(make(keys), nullptr);
+    EXPECT_NE(problems.find("[1] is -0.5, but must be finite and not negative"), std::string::npos)
+        << problems;
+    EXPECT_NE(make(keys + "\nnegative = true"), nullptr) << problems;
+  }
 }
 
 }  // namespace

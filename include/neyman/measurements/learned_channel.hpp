@@ -41,7 +41,7 @@ struct ComponentSamples {
   };
 
   std::string name;
-  Samples nominal;     ///< weights may be negative, as long as the density is positive
+  Samples nominal;     ///< weights of all samples may be negative where the density is positive
   double share = 1.0;  ///< of the component in the reference, such as its yield; only ratios matter
   std::optional<Across> across = std::nullopt;
   std::vector<Variation> variations = {};
@@ -63,8 +63,10 @@ struct ComponentSamples {
 /// Negative weights: the classifiers learn m(x), the density of the events with weights |w|. One
 /// more classifier tells the events of negative weight from the others, which gives the mean sign
 /// of an event at x, and p(x) = m(x) · sign(x) / mean sign: exactly (N₊ p₊ − N₋ p₋) / (N₊ − N₋), so
-/// that no event is dropped and no weight is clipped. The reference is made of m. Fewer than ten
-/// negative events a fold are too few to learn from: the mean sign is then the same everywhere.
+/// that no event is dropped and no weight is clipped. The reference is made of m. Across parameters
+/// that classifier has x and θ as inputs, and the SeparableRatio learns from weights |w| · sign(x,
+/// θ), which are those of p(x | θ) times a function of θ alone. Fewer than ten negative events a
+/// fold are too few to learn from: the mean sign is then the same everywhere.
 ///
 /// Cheap to copy; may be used from several threads.
 class LearnedChannel {
@@ -89,7 +91,7 @@ class LearnedChannel {
   /// @throw ArgumentError that names the component, before anything is trained, where
   ///   - there are no components, or two of one name; a share is not positive;
   ///   - a sample has no events, or other features than the first, or fewer events than folds;
-  ///   - the weights of a sample have no positive sum, or are negative across parameters;
+  ///   - the weights of a sample have no positive sum;
   ///   - a parameter has two shapes of a component, or θ of events across are not the design's;
   ///   - the reference is not a component.
   LearnedChannel(const std::vector<ComponentSamples>& components, const Config& config,

@@ -49,6 +49,13 @@ namespace neyman {
 /// event came from, least for the true ratio however few nodes there are (van den Oord et al.
 /// 2018). Without step 3, which would divide by a poor integral.
 ///
+/// Weights of both signs: |w| times the mean sign of events at x and θ is what w is expected to be
+/// there, so that events with these weights have the same density, and none is negative. With
+/// `mean_signs`, which are learned from the same events, all steps weigh the events so. The
+/// uncertainty is that of the weights w themselves: each mean sign is a mean over events, and what
+/// their signs fluctuate by is what it fluctuates by (Newey, The asymptotic variance of
+/// semiparametric estimators, 1994).
+///
 /// Known weaknesses: log r must be near a polynomial of the degree in θ over the ranges for each
 /// x.
 class SeparableRatio final : public ParameterizedRatio {
@@ -70,10 +77,14 @@ class SeparableRatio final : public ParameterizedRatio {
 
   /// Trains on events with θ drawn from the design. Only ratios of their weights matter: the events
   /// count as their effective size. Each fold is one of the `tasks` where others share them.
+  /// Weights may be negative where there are `mean_signs`, one an event, of which only ratios
+  /// matter.
   /// @throw ArgumentError where the events have no θ, sizes disagree, a value is not finite, a
-  ///   weight is negative, there are fewer than 20 events a fold, or the design is one point.
+  ///   weight is negative without mean signs, one of these or the sum of the weights is not
+  ///   positive, there are fewer than 20 events a fold, or the design is one point.
   SeparableRatio(const Samples& events, const Design& design, const Config& config,
-                 Progress* progress = nullptr, Tasks* tasks = nullptr);
+                 Progress* progress = nullptr, Tasks* tasks = nullptr,
+                 std::span<const double> mean_signs = {});
   /// What `save` wrote.
   SeparableRatio(const Archive& archive, ParameterSpace parameters);
   ~SeparableRatio() override;

@@ -108,7 +108,8 @@ class Design {
   std::shared_ptr<Lattices> lattices_;  // generators found so far
 };
 
-/// The design that events were really simulated at: their θ, each as often as its events weigh.
+/// The design that events were really simulated at: their θ, each as often as its events weigh (by
+/// |w|, where weights are negative).
 /// Integrals over it are means over the θ of the events, so that few θ, or θ that are missing
 /// because their simulation failed, bias nothing. The rows follow a space-filling curve, which
 /// makes each of `nodes` equal parts of them a neighbourhood.

@@ -25,7 +25,7 @@ namespace neyman {
 /// is learned from
 /// - variations = { scale = ["down.csv", "up.csv"] }: the same at −1 and +1 of a parameter;
 /// - across = "across.csv": events over a range of parameters, with a column for each of them.
-/// With negative = true the weights of `file` may be negative.
+/// With negative = true the weights of all these may be negative.
 ///
 /// Further keys: columns (the features; default: all that are nothing else), weights and group
 /// (columns), names (of all columns in order, where a file has none), format (by extension) and
@@ -88,7 +88,7 @@ class Files final : public Distribution {
   void read(const Config& config);
   void hold_out(double part);
   void read_stream(const Config& config);
-  Samples read_moved(const std::string& file, ReadOptions options) const;
+  Samples read_moved(const std::string& file, const ReadOptions& options, bool negative) const;
   void read_shapes(const Config& config);
 
   ParameterSpace parameters_;
