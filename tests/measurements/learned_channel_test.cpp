@@ -394,14 +394,14 @@ TEST(LearnedChannel, NegativeWeightsAcrossParametersAreNeitherDroppedNorClipped)
 }
 
 TEST(LearnedChannel, FitsWithNegativeWeightsAcrossParametersAreUnbiased) {
-  // Away from the nominal φ, with so many data that the simulation makes most of the error. Each
-  // time another simulation and other data: pulls are normal if the error is right.
+  // Away from the nominal φ, each time with another simulation and other data: pulls are normal if
+  // the error, two thirds of which are the data's, is right.
   constexpr std::size_t simulations = 12, replicas = 10;
-  constexpr double events = 10000.0, truth = 0.5;
+  constexpr double events = 5000.0, truth = 0.5;
   std::vector<double> pull;
   double squares = 0.0;
   for (std::size_t s = 0; s < simulations; ++s) {
-    const LearnedChannel channel(SignedAcross::training(12000, 50 + s, 40000),
+    const LearnedChannel channel(SignedAcross::training(30000, 50 + s, 40000),
                                  SignedAcross::config(replicas));
     RandomStream random(51, "data", s);
     const auto x = SignedAcross::draw(truth, random.poisson(events), random).x;
@@ -418,9 +418,11 @@ TEST(LearnedChannel, FitsWithNegativeWeightsAcrossParametersAreUnbiased) {
     pull.push_back((best.point[0] - truth) / best.error(0));
     squares += pull.back() * pull.back();
   }
-  // The mean within 4.5 standard errors, and the sum of squares between the quantiles 10⁻⁴ and 1 −
-  // 10⁻⁴ of χ², wider by a fifth: 10 replicas know an error to a quarter. False alarm below 2e-4.
-  EXPECT_NEAR(mean(pull), 0.0, 4.5 / std::sqrt(12.0));
+  // The mean within 4.5 standard errors, and 0.5 for what a separable ratio leaves here (events of
+  // weight 1 leave 0.4); without the negative events it is 2.7. The sum of squares between the
+  // quantiles 10⁻⁴ and 1 − 10⁻⁴ of χ², wider by a fifth: 10 replicas know an error to a quarter.
+  // False alarm below 3e-4.
+  EXPECT_NEAR(mean(pull), 0.0, 4.5 / std::sqrt(12.0) + 0.5);
   EXPECT_GT(squares, 1.4 / 1.2);
   EXPECT_LT(squares, 39.1 * 1.2);
 }
