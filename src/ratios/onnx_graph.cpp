@@ -1,9 +1,12 @@
 #include "ratios/onnx_graph.hpp"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstring>
 #include <type_traits>
 
+#include "neyman/core/check.hpp"
 #include "neyman/core/version.hpp"
 
 namespace neyman::onnx {
@@ -14,6 +17,8 @@ static_assert(std::endian::native == std::endian::little, "tensors are written a
 
 // Known to ONNX 1.8 (2020) and all later ones.
 constexpr std::uint64_t ir_version = 7, operators_version = 13, tree_operators_version = 1;
+// Protobuf reads messages of less than 2³¹ bytes; some are left for what is around the graph.
+constexpr std::size_t largest_graph = (std::size_t{1} << 31) - (std::size_t{1} << 20);
 
 // The fields of onnx.proto that are written here, by message.
 namespace field {
@@ -127,15 +132,19 @@ std::string encode(const Attribute& attribute) {
   return out;
 }
 
-/// A name with its type, doubles of `rows` × `columns`; 0 columns: a list.
-std::string encode_value(const std::string& name, const std::string& rows, std::size_t columns) {
-  std::string dimension, shape, tensor, type, out;
-  put_bytes(dimension, field::dimension_name, rows);
-  put_bytes(shape, field::shape_dimension, dimension);
-  if (columns > 0) {
-    dimension.clear();
-    put_number(dimension, field::dimension_size, columns);
-    put_bytes(shape, field::shape_dimension, dimension);
+/// A named number of rows or columns, or a known one.
+using Dimension = std::variant<std::string, std::size_t>;
+
+/// A name with its type: doubles of this shape.
+std::string encode_value(const std::string& name, const std::vector<Dimension>& dimensions) {
+  std::string shape, tensor, type, out;
+  for (const auto& dimension : dimensions) {
+    std::string one;
+    if (const auto* named = std::get_if<std::string>(&dimension))
+      put_bytes(one, field::dimension_name, *named);
+    else
+      put_number(one, field::dimension_size, std::get<std::size_t>(dimension));
+    put_bytes(shape, field::shape_dimension, one);
   }
   put_number(tensor, field::element_type, double_element);
   put_bytes(tensor, field::element_shape, shape);
@@ -148,13 +157,23 @@ std::string encode_value(const std::string& name, const std::string& rows, std::
 }  // namespace
 
 Tensor Graph::new_name() {
-  Tensor name(1, 't');
-  name += std::to_string(count_++);
+  Tensor name;
+  do {
+    name.assign(1, 't');
+    name += std::to_string(count_++);
+  } while (given_.contains(name));
   return name;
 }
 
 Tensor Graph::input(const std::string& name, const std::string& rows, std::size_t columns) {
-  put_bytes(inputs_, field::graph_input, encode_value(name, rows, columns));
+  put_bytes(inputs_, field::graph_input, encode_value(name, {rows, columns}));
+  given_.insert(name);
+  return name;
+}
+
+Tensor Graph::number(const std::string& name) {
+  put_bytes(inputs_, field::graph_input, encode_value(name, {std::size_t{1}}));
+  given_.insert(name);
   return name;
 }
 
@@ -220,22 +239,35 @@ Tensor Graph::row_sum(const Tensor& a) {
   return add("ReduceSum", {a, list(std::vector<std::int64_t>{1})});
 }
 
-std::string Graph::model(const Tensor& output, const std::string& name, const std::string& rows,
+std::string Graph::model(const std::vector<Output>& outputs, const std::string& rows,
                          const std::string& description,
                          const std::vector<std::pair<std::string, std::string>>& metadata) const {
-  // The output with a name of its own.
   Graph done(*this);
-  std::string last;
-  put_bytes(last, field::node_input, output);
-  put_bytes(last, field::node_input, done.list(std::vector<std::int64_t>{-1}));
-  put_bytes(last, field::node_output, name);
-  put_bytes(last, field::node_operator, "Reshape");
-  put_bytes(done.nodes_, field::graph_node, last);
+  std::string declared;
+  for (const auto& output : outputs) {
+    // With a name of its own.
+    std::vector<std::int64_t> shape{-1};
+    std::vector<Dimension> dimensions{rows};
+    if (output.columns > 0) {
+      shape.push_back(static_cast<std::int64_t>(output.columns));
+      dimensions.emplace_back(output.columns);
+    }
+    std::string last;
+    put_bytes(last, field::node_input, output.value);
+    put_bytes(last, field::node_input, done.list(shape));
+    put_bytes(last, field::node_output, output.name);
+    put_bytes(last, field::node_operator, "Reshape");
+    put_bytes(done.nodes_, field::graph_node, last);
+    put_bytes(declared, field::graph_output, encode_value(output.name, dimensions));
+  }
 
   std::string graph = done.nodes_;
   put_bytes(graph, field::graph_name, "ratio");
-  graph += done.initializers_ + done.inputs_;
-  put_bytes(graph, field::graph_output, encode_value(name, rows, 0));
+  graph += done.initializers_ + done.inputs_ + declared;
+  if (graph.size() >= largest_graph)
+    fail_argument("export_onnx", "the graph",
+                  fmt::format("{:.2g} GB", 1e-9 * static_cast<double>(graph.size())),
+                  "below 2.1 GB, the most that a file of ONNX can have");
 
   std::string out;
   put_number(out, field::model_ir_version, ir_version);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,6 +22,13 @@ struct Attribute {
       value;
 };
 
+/// A value that the user gets: a table of doubles, or a list where it has 0 columns.
+struct Output {
+  std::string name;
+  Tensor value;
+  std::size_t columns = 0;
+};
+
 /// A graph that is being put together: each call adds a value and returns its name. Values are
 /// doubles unless something else is said; rows are events.
 class Graph {
@@ -28,6 +36,9 @@ class Graph {
   /// A table of doubles that the user gives. `rows` names their number: inputs of the same name
   /// have equally many.
   Tensor input(const std::string& name, const std::string& rows, std::size_t columns);
+  /// A number that the user gives, as a list of one. Of any name, where it comes before the values
+  /// that the graph names itself.
+  Tensor number(const std::string& name);
   Tensor scalar(double value);
   /// A row of a table.
   Tensor row(const std::vector<double>& values);
@@ -56,8 +67,9 @@ class Graph {
   /// The sum of each row, as a table of one column.
   Tensor row_sum(const Tensor& a);
 
-  /// The bytes of a model whose output is a list of doubles, one for each of `rows`.
-  std::string model(const Tensor& output, const std::string& name, const std::string& rows,
+  /// The bytes of a model whose outputs have these rows.
+  /// @throw ArgumentError where these are more bytes than a file of ONNX can have.
+  std::string model(const std::vector<Output>& outputs, const std::string& rows,
                     const std::string& description,
                     const std::vector<std::pair<std::string, std::string>>& metadata) const;
 
@@ -67,6 +79,7 @@ class Graph {
   Tensor new_name();
 
   std::size_t count_ = 0;
+  std::set<std::string> given_;                // names of inputs
   bool trees_ = false;                         // whether operators of ai.onnx.ml occur
   std::string nodes_, initializers_, inputs_;  // encoded, field by field of GraphProto
 };

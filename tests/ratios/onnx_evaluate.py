@@ -2,7 +2,7 @@
 
     onnx_evaluate.py <graph.onnx> <case.json> <tolerance>
 
-The case holds the inputs by name and log_r, as neyman has it. Evaluates with ONNX's reference and
+The case holds inputs and outputs by name, the latter as neyman has them. Evaluates with ONNX's reference and
 with onnxruntime where they are installed, and always with the few operators written out below in
 NumPy, which serve where ONNX is older than its reference (before 1.13). Exit status 1 where a value
 is off by more than the tolerance, 77 without ONNX.
@@ -101,19 +101,23 @@ def by_numpy(model, inputs):
         attributes = {a.name: attribute_value(a) for a in node.attribute}
         values[node.output[0]] = OPERATORS[node.op_type](*(values[n] for n in node.input),
                                                          **attributes)
-    return values["log_r"]
+    return [values[output.name] for output in model.graph.output]
 
 
 def by_reference(model, inputs):
     from onnx.reference import ReferenceEvaluator
-    return ReferenceEvaluator(model).run(["log_r"], inputs)[0]
+    return ReferenceEvaluator(model).run(None, inputs)
 
 
 def by_runtime(model, inputs):
     import onnxruntime
     session = onnxruntime.InferenceSession(model.SerializeToString(),
                                            providers=["CPUExecutionProvider"])
-    return session.run(["log_r"], inputs)[0]
+    return session.run(None, inputs)
+
+
+def arrays(values):
+    return {name: np.array(value, dtype=np.float64) for name, value in values.items()}
 
 
 def main(path, case, tolerance):
@@ -121,26 +125,29 @@ def main(path, case, tolerance):
     onnx.checker.check_model(model, full_check=True)
     onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
     with open(case, encoding="utf-8") as file:
-        inputs = {name: np.array(values, dtype=np.float64)
-                  for name, values in json.load(file).items()}
-    expected = inputs.pop("log_r")
-    named = [value.name for value in model.graph.input]
-    if sorted(named) != sorted(inputs):
-        print(f"the inputs are {named}, but must be {sorted(inputs)}")
-        return 1
+        case = json.load(file)
+    inputs, outputs = arrays(case["inputs"]), arrays(case["outputs"])
+    for what, have, must in (("inputs", model.graph.input, inputs),
+                             ("outputs", model.graph.output, outputs)):
+        named = [value.name for value in have]
+        if sorted(named) != sorted(must):
+            print(f"the {what} are {named}, but must be {sorted(must)}")
+            return 1
     failed = False
     for evaluate in (by_numpy, by_reference, by_runtime):
         try:
             found = evaluate(model, inputs)
         except ImportError:
             continue
-        if found.shape != expected.shape or found.dtype != np.float64:
-            print(f"{evaluate.__name__}: {found.dtype} of shape {found.shape}")
-            return 1
-        worst = np.abs(found - expected).max()
-        print(f"{evaluate.__name__}: largest difference {worst:.2g} of |log r| up to "
-              f"{np.abs(expected).max():.3g}")
-        failed = failed or not worst <= tolerance
+        for value, output in zip(found, model.graph.output):
+            expected = outputs[output.name]
+            if value.shape != expected.shape or value.dtype != np.float64:
+                print(f"{evaluate.__name__}: {output.name} is {value.dtype} of shape {value.shape}")
+                return 1
+            worst = np.abs(value - expected).max()
+            print(f"{evaluate.__name__}: {output.name}: largest difference {worst:.2g} of values "
+                  f"up to {np.abs(expected).max():.3g}")
+            failed = failed or not worst <= tolerance
     return 1 if failed else 0
 
 

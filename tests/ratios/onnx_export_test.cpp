@@ -1,14 +1,7 @@
 #include "neyman/ratios/onnx_export.hpp"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "neyman/calibration/histogram.hpp"
@@ -24,10 +17,9 @@
 #include "neyman/ratios/decomposed_ratio.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
 #include "neyman/simulators/join.hpp"
+#include "ratios/onnx_case.hpp"
 #include "ratios/two_components.hpp"
 
-// Every graph is checked and evaluated by tests/ratios/onnx_evaluate.py. NEYMAN_ONNX_PYTHON names
-// a Python with other packages, such as onnxruntime, than the system's.
 namespace neyman::onnx_test {
 namespace {
 
@@ -36,52 +28,13 @@ constexpr double double_tolerance = 1e-11, float_tolerance = 2e-5;
 
 using Tables = std::map<std::string, Matrix>;
 
-std::string json_of(const Tables& inputs, const LogRatios& expected) {
-  std::string out = "{";
-  for (const auto& [name, table] : inputs) {
-    out += fmt::format("\"{}\": [", name);
-    for (std::size_t i = 0; i < table.rows(); ++i) {
-      out += i > 0 ? ", [" : "[";
-      for (std::size_t j = 0; j < table.cols(); ++j)
-        out += fmt::format("{}{}", j > 0 ? ", " : "", table(i, j));
-      out += "]";
-    }
-    out += "], ";
-  }
-  out += "\"log_r\": [";
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    out += fmt::format("{}{}", i > 0 ? ", " : "", expected[i]);
-  return out + "]}";
-}
-
-void write(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
 /// Evaluates a graph outside of neyman and compares.
 void expect_equal(const std::string& graph, const Tables& inputs, const LogRatios& expected,
                   double tolerance) {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      fmt::format("neyman_onnx_{}", static_cast<int>(getpid()));
-  std::filesystem::create_directories(folder);
-  write(folder / "ratio.onnx", graph);
-  write(folder / "case.json", json_of(inputs, expected));
-  const char* given = std::getenv("NEYMAN_ONNX_PYTHON");
-  const char* system = std::filesystem::exists("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
-  const auto script = std::filesystem::path(NEYMAN_TEST_DATA).parent_path() / "onnx_evaluate.py";
-  const auto command =
-      fmt::format("'{}' -B '{}' '{}' '{}' {} 2>&1", given ? given : system, script.string(),
-                  (folder / "ratio.onnx").string(), (folder / "case.json").string(), tolerance);
-  std::string said;
-  FILE* pipe = popen(command.c_str(), "r");
-  ASSERT_NE(pipe, nullptr);
-  char buffer[512];
-  while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) said += buffer;
-  const int status = WEXITSTATUS(pclose(pipe));
-  std::filesystem::remove_all(folder);
-  if (std::getenv("NEYMAN_ONNX_SHOW") != nullptr) std::fputs(said.c_str(), stderr);
-  if (status == 77) GTEST_SKIP() << said;
-  EXPECT_EQ(status, 0) << said;
+  testing::GraphCase of;
+  for (const auto& [name, table] : inputs) of.inputs[name] = testing::json_of(table);
+  of.outputs["log_r"] = testing::json_of(expected.values());
+  testing::expect_graph(graph, of, tolerance);
 }
 
 /// Two features: one that tells, far from zero, and one of noise with an outlier now and then.
