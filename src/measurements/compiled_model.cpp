@@ -609,22 +609,14 @@ class Compiler {
   void set_normalisation(const UnbinnedChannel& channel, std::size_t c,
                          CompiledComponent& out) const {
     const auto& events = *channel.simulated;
-    std::vector<double> weights;
-    double total = 0.0, count = 0.0;
-    for (std::size_t j = 0; j < events.size(); ++j) {
-      const double weight = events.weights.empty() ? 1.0 : events.weights[j];
-      weights.push_back(weight * events.ratios(c, j));
-      total += weights.back();
-      count += weight;
-    }
-    if (!(total > 0.0))
+    ComponentWeights of(events, c);
+    if (!(of.sum > 0.0))
       refuse(place(channel, channel.components[c]) + ", sum over the simulated events",
-             fmt::format("{:g}", total), "positive, for the component to be normalised");
-    if (channel.normalise) out.normalisation = total / count;
+             fmt::format("{:g}", of.sum), "positive, for the component to be normalised");
+    if (channel.normalise) out.normalisation = of.mean_ratio;
     if (out.moving.empty()) return;
-    for (auto& weight : weights) weight /= total;
     out.direct = std::make_shared<const DirectNormaliser>(out.shape, events.functions,
-                                                          out.first_row, std::move(weights));
+                                                          out.first_row, std::move(of.weights));
     tabulate(out);
   }
 

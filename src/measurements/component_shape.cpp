@@ -56,6 +56,18 @@ std::vector<double> ComponentShape::breaks(std::size_t moving) const {
   return out;
 }
 
+ComponentWeights::ComponentWeights(const UnbinnedEvents& events, std::size_t component) {
+  double count = 0.0;
+  for (std::size_t j = 0; j < events.size(); ++j) {
+    const double weight = events.weights.empty() ? 1.0 : events.weights[j];
+    weights.push_back(weight * events.ratios(component, j));
+    sum += weights.back();
+    count += weight;
+  }
+  mean_ratio = sum / count;
+  for (double& weight : weights) weight /= sum;
+}
+
 DirectNormaliser::DirectNormaliser(ComponentShape shape, const Matrix& functions,
                                    std::size_t first_row, std::vector<double> weights)
     : shape_(std::move(shape)), weights_(std::move(weights)) {

@@ -12,6 +12,7 @@
 #include "measurements/unbinned_kernels.hpp"
 #include "neyman/core/matrix.hpp"
 #include "neyman/measurements/shape.hpp"
+#include "neyman/measurements/unbinned_channel.hpp"
 
 namespace neyman::detail {
 
@@ -41,6 +42,15 @@ class ComponentShape {
   std::vector<ShapePtr> shapes_;
   std::vector<std::vector<std::size_t>> places_;
   std::size_t functions_ = 0, moving_ = 0;
+};
+
+/// Simulated events of the reference as those of a component.
+struct ComponentWeights {
+  ComponentWeights(const UnbinnedEvents& events, std::size_t component);
+
+  std::vector<double> weights;  ///< w_j r_c(x_j), over their sum
+  double sum = 0.0;             ///< where it is not positive, the component cannot be normalised
+  double mean_ratio = 1.0;      ///< of r_c over the reference
 };
 
 /// Z(φ) = Σ_j w_j exp(Σ_k b_k(φ) f_k(x_j)) over simulated events with weights of sum one, event by
