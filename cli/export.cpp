@@ -9,7 +9,6 @@
 #include "neyman/core/error.hpp"
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/pipeline/model.hpp"
-#include "neyman/ratios/onnx_export.hpp"
 #include "point.hpp"
 
 namespace neyman::cli {
@@ -26,19 +25,16 @@ int export_file(const ExportArguments& arguments) {
   const auto model =
       advised("neyman export takes the model.h5 that `neyman run` has written into its folder.",
               [&] { return load_model(arguments.model); });
-  if (model.measurement)
+  if (model.measurement && (arguments.numerator || arguments.denominator))
     throw ArgumentError(
-        "export: the model is of a measurement, whose likelihood is not one ratio; fit new data "
-        "with neyman fit");
+        "export: --numerator and --denominator are given, but must be absent: the graph of a "
+        "measurement has the parameters of its components as inputs");
   OnnxOptions options;
-  options.feature_names = model.feature_names;
   if (arguments.numerator)
     options.numerator = parse_point("--numerator", *arguments.numerator, model.parameters);
   if (arguments.denominator)
     options.denominator = parse_point("--denominator", *arguments.denominator, model.parameters);
-  RatioPtr ratio = model.ratio;
-  if (!ratio) ratio = model.parameterized;
-  write_file_atomically(arguments.out, export_onnx(*ratio, options));
+  write_file_atomically(arguments.out, export_onnx(model, options));
   if (arguments.talk.json) print_answer("export", success, {{"file", arguments.out}});
   if (arguments.talk.words()) fmt::print("Graph  {}\n", arguments.out);
   return success;
@@ -66,9 +62,15 @@ normalisation, which ONNX's runtimes evaluate without neyman. Its inputs are dou
 event; and θ0 and θ1 as numerator and denominator or, of a mixture, the weights of its components
 there as numerator_weights and denominator_weights. Its output is log_r.
 
+Of a measurement it is one graph of its channel, from x and the parameters that shapes depend on,
+each an input of its name, to tables with a column for each component: log_r, the logarithm of its
+normalised density over that of the reference, and sign, which negative weights may make -1. The
+likelihood of events is then sum_i log(sum_c yield_c sign_c exp(log_r_c)) - sum_c yield_c.
+
 Examples:
   neyman export my-study/out/model.h5 --out ratio.onnx
-  neyman export my-study/out/model.h5 --out ratio.onnx --numerator gamma=0.05)");
+  neyman export my-study/out/model.h5 --out ratio.onnx --numerator gamma=0.05
+  neyman export my-search/out/model.h5 --out events.onnx)");
   command->callback([arguments, &status] { status = export_file(*arguments); });
 }
 

@@ -136,6 +136,11 @@ void bind_pipeline(py::module_& module) {
       .def_property_readonly("ratio", &ratio_of)
       .def_property_readonly("is_measurement",
                              [](const Model& self) { return self.measurement != nullptr; })
+      .def("onnx",
+           [](const Model& self, py::handle numerator, py::handle denominator) {
+             return py::bytes(
+                 export_onnx(self, onnx_options(self.parameters, numerator, denominator)));
+           })
       .def("statistical_model",
            [](const Model& self, const Samples& data) {
              return long_work([&] {

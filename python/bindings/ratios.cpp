@@ -228,6 +228,17 @@ Events as_events(py::handle value, py::handle weights, const char* function, con
   return out;
 }
 
+OnnxOptions onnx_options(const ParameterSpace& parameters, py::handle numerator,
+                         py::handle denominator) {
+  OnnxOptions options;
+  const auto point = [&](py::handle given, const char* name) {
+    return as_point(given, parameters, "export_onnx", name);
+  };
+  if (!numerator.is_none()) options.numerator = point(numerator, "numerator");
+  if (!denominator.is_none()) options.denominator = point(denominator, "denominator");
+  return options;
+}
+
 void bind_ratios(py::module_& module) {
   py::class_<AnyRatio, std::shared_ptr<AnyRatio>>(module, "Ratio")
       .def_property_readonly("kind", [](const AnyRatio& self) { return self.ratio->kind(); })
@@ -242,13 +253,8 @@ void bind_ratios(py::module_& module) {
            })
       .def("onnx",
            [](const AnyRatio& self, py::handle numerator, py::handle denominator) {
-             OnnxOptions options;
+             auto options = onnx_options(self.parameters, numerator, denominator);
              options.feature_names = self.feature_names;
-             const auto point = [&](py::handle given, const char* name) {
-               return as_point(given, self.parameters, "export_onnx", name);
-             };
-             if (!numerator.is_none()) options.numerator = point(numerator, "numerator");
-             if (!denominator.is_none()) options.denominator = point(denominator, "denominator");
              return py::bytes(export_onnx(*self.ratio, options));
            })
       .def("_dump",

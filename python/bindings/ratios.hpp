@@ -7,6 +7,7 @@
 #include "arrays.hpp"
 #include "neyman/core/parameters.hpp"
 #include "neyman/data/samples.hpp"
+#include "neyman/ratios/onnx_export.hpp"
 #include "neyman/ratios/ratio.hpp"
 
 namespace neyman::python {
@@ -26,5 +27,9 @@ struct Events {
 };
 Events as_events(py::handle value, py::handle weights, const char* function, const char* name,
                  const std::vector<std::string>& columns = {});
+
+/// The points of `export_onnx` that are not None.
+OnnxOptions onnx_options(const ParameterSpace& parameters, py::handle numerator,
+                         py::handle denominator);
 
 }  // namespace neyman::python

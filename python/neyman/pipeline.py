@@ -11,9 +11,9 @@ from typing import Any, Union
 import numpy as np
 
 from neyman import _core
-from neyman._files import as_path
+from neyman._files import as_path, write_bytes
 from neyman.classifiers import Classifier, classifier
-from neyman.core import Parameters, check_count, check_flag, check_text, given, optional
+from neyman.core import Parameters, Theta, check_count, check_flag, check_text, given, optional
 from neyman.data import Samples
 from neyman.errors import ArgumentError
 from neyman.functions import PythonSimulator
@@ -136,6 +136,12 @@ class Model:
     def save(self, path: Path) -> None:
         """Writes model.h5, which `neyman.load_model` and `neyman fit` read."""
         self._core.save(as_path("save", path))
+
+    def export_onnx(self, path: Path, numerator: Theta = None, denominator: Theta = None) -> None:
+        """Writes one graph of ONNX for other programs: that of `ratio`, as its `export_onnx` does.
+        Of a measurement the graph leads from x and the parameters of the shapes, by their names, to
+        log_r and sign: log p(x) of each component over that of the reference, a column each."""
+        write_bytes("export_onnx", path, self._core.onnx(numerator, denominator))
 
     def __getstate__(self) -> Any:
         return self._core._dump()

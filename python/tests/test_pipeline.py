@@ -92,6 +92,10 @@ def test_the_model_is_used_on(result, tmp_path):
     assert loaded.likelihood(x)(0.4) == likelihood(0.4)
     same = pickle.loads(pickle.dumps(model))
     assert same.likelihood(x)(0.4) == likelihood(0.4)
+    for points in ({}, {"numerator": 0.3}):
+        model.export_onnx(tmp_path / "model.onnx", **points)
+        model.ratio.export_onnx(tmp_path / "ratio.onnx", **points)
+        assert (tmp_path / "model.onnx").read_bytes() == (tmp_path / "ratio.onnx").read_bytes()
     (tmp_path / "model.h5").write_bytes(b"nothing")
     with pytest.raises(neyman.FileError, match="model.h5"):
         neyman.load_model(tmp_path / "model.h5")
@@ -196,3 +200,30 @@ def test_the_model_of_a_measurement(tmp_path):
         neyman.run(STUDY).model.statistical_model(x)
     with pytest.raises(neyman.ArgumentError, match="feature_names"):
         model.fit(np.zeros((4, 2)))
+
+
+def test_the_graph_of_a_measurement(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    model = neyman.run(MEASUREMENT).model
+    model.export_onnx(tmp_path / "events.onnx")
+    graph = onnx.load(str(tmp_path / "events.onnx"))
+    # Shapes that move with a parameter have it as an input; here there are none.
+    assert [value.name for value in graph.graph.input] == ["x"]
+    assert [value.name for value in graph.graph.output] == ["log_r", "sign"]
+    metadata = {entry.key: entry.value for entry in graph.metadata_props}
+    assert metadata["components"] == "signal, background"
+    assert metadata["yields"] == "100*mu; 300*size"
+    with pytest.raises(neyman.ArgumentError, match="numerator and denominator are given"):
+        model.export_onnx(tmp_path / "no.onnx", numerator={"mu": 1, "size": 1})
+    assert not (tmp_path / "no.onnx").exists()
+    evaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
+    x = np.array([[0.1], [2.2], [-0.7], [1.8]])
+    logs, signs = evaluator(graph).run(None, {"x": x})
+    assert (signs == 1).all()
+
+    def likelihood(mu, size):
+        yields = np.array([100 * mu, 300 * size])
+        return np.log(np.exp(logs) @ yields).sum() - yields.sum() - 0.5 * ((size - 1) / 0.1) ** 2
+    mine = model.statistical_model(x).likelihood()
+    assert mine([0.5, 1.1]) - mine([1, 1]) == pytest.approx(
+        likelihood(0.5, 1.1) - likelihood(1, 1), abs=1e-9)

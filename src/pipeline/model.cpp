@@ -5,6 +5,7 @@
 #include "neyman/core/error.hpp"
 #include "neyman/core/parameters_archive.hpp"
 #include "neyman/data/archive_file.hpp"
+#include "neyman/measurements/onnx_channel.hpp"
 #include "neyman/pipeline/learned_measurement.hpp"
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
@@ -109,6 +110,21 @@ Model load_model(const std::string& path) {
   } catch (const FileError& error) {
     throw FileError(path + ": is not a whole model: " + error.what());
   }
+}
+
+std::string export_onnx(const Model& model, OnnxOptions options) {
+  if (!model.measurement) {
+    options.feature_names = model.feature_names;
+    if (model.ratio) return export_onnx(*model.ratio, options);
+    return export_onnx(*model.parameterized, options);
+  }
+  if (options.numerator || options.denominator)
+    throw ArgumentError(
+        "export_onnx: numerator and denominator are given, but must be absent: the graph of a "
+        "measurement is that of its components, with their parameters as inputs");
+  std::vector<std::string> yields;
+  for (const auto& yield : model.measurement->yields) yields.push_back(yield.text());
+  return export_onnx(model.measurement->channel, yields);
 }
 
 }  // namespace neyman

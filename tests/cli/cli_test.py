@@ -605,9 +605,17 @@ class Fit(Folder):
         page = (self.folder / "found" / "report.html").read_text()
         for words in ("Upper limit", "130 toys a value", "Before and after the fit", "Nuisance"):
             self.assertIn(words, page)
+        # A graph of its components, with the parameters of shapes as inputs.
+        done = neyman("export", model, "--out", "events.onnx", cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("events.onnx", done.stdout)
+        graph = (self.folder / "events.onnx").read_bytes()
+        for word in (b"log_r", b"sign", b"shift", b"signal, first, second", b"30*mu; 200; 150"):
+            self.assertIn(word, graph)
         # What a model of a measurement is not for.
-        self.fails(neyman("export", model, "--out", "no.onnx", cwd=self.folder), "of a measurement",
-                   "neyman fit")
+        self.fails(neyman("export", model, "--out", "no.onnx", "--numerator", "mu=1,shift=0",
+                          cwd=self.folder), "--numerator and --denominator are given", "a measurement")
+        self.assertFalse((self.folder / "no.onnx").exists())
         self.fails(neyman("diagnose", "search.toml", cwd=self.folder), "a measurement has no ratio")
 
     def test_exports_a_graph(self):

@@ -7,6 +7,7 @@
 #include "neyman/core/parameters.hpp"
 #include "neyman/inference/constraint.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
+#include "neyman/ratios/onnx_export.hpp"
 #include "neyman/ratios/parameterized_ratio.hpp"
 
 namespace neyman {
@@ -35,5 +36,11 @@ void save_model(const Model& model, const std::string& path);
 /// Nothing in a file is executed; formulas of yields are parsed.
 /// @throw FileError where the file is missing, damaged, or of a newer version.
 Model load_model(const std::string& path);
+
+/// The model as one graph of ONNX: that of its ratio (ratios/onnx_export.hpp), or that of a
+/// measurement's channel (measurements/onnx_channel.hpp), whose metadata have the formulas of the
+/// yields. Names of features are the model's.
+/// @throw ArgumentError as these say, and where points are given for a measurement.
+std::string export_onnx(const Model& model, OnnxOptions options = {});
 
 }  // namespace neyman
