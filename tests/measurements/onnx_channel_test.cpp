@@ -199,50 +199,22 @@ TEST(ExportChannel, DensitiesThatAreNegative) {
   EXPECT_LT(negative, 60u);
 }
 
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-/// A classifier of somebody else.
-class Stranger final : public Classifier {
- public:
-  std::string kind() const override { return "stranger"; }
-  std::unique_ptr<Classifier> fresh() const override { return std::make_unique<Stranger>(); }
-  void fit(const TrainingSet& data) override { features_ = data.x.cols(); }
-  bool fitted() const override { return features_ > 0; }
-  std::size_t features() const override { return features_; }
-  Logits logits(MatrixView x) const override {
-    Logits z(x.rows());
-    for (std::size_t i = 0; i < x.rows(); ++i) z[i] = -x(i, 0);
-    return z;
-  }
-  void save(Archive&) const override {}
-  void load(const Archive&) override {}
-
- private:
-  std::size_t features_ = 0;
-};
-
 TEST(ExportChannel, RefusesWhatHasNoGraph) {
   auto components = all_shapes(100);
   components.erase(components.begin());
   components[0].variations[0].parameter = "log_r";
-  EXPECT_EQ(message_of([&] { export_onnx(LearnedChannel(components, small())); }),
+  EXPECT_EQ(testing::message_of([&] { export_onnx(LearnedChannel(components, small())); }),
             "export_onnx: a parameter is 'log_r', but must be of another name than x, log_r and "
             "sign, which the graph has");
   components[0].variations.clear();
   const LearnedChannel channel(components, small());
-  EXPECT_EQ(message_of([&] { export_onnx(channel, {"10*mu"}); }),
+  EXPECT_EQ(testing::message_of([&] { export_onnx(channel, {"10*mu"}); }),
             "export_onnx: yields has 1 values, but must have 2 (one a component)");
   auto config = small();
-  config.ratios.classifier = std::make_shared<Stranger>();
-  EXPECT_EQ(message_of([&] { export_onnx(LearnedChannel(components, config)); }).substr(0, 70),
-            "export_onnx: 'stranger' is not a classifier that can be exported; cand");
+  config.ratios.classifier = std::make_shared<testing::Foreign>();
+  EXPECT_EQ(testing::message_of([&] { export_onnx(LearnedChannel(components, config)); }),
+            "export_onnx: 'foreign' is not a classifier that can be exported; candidates are mlp, "
+            "logistic, ensemble, boosted-trees, random-forest");
 }
 
 }  // namespace

@@ -9,10 +9,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 
+#include "neyman/classifiers/classifier.hpp"
+#include "neyman/core/error.hpp"
 #include "neyman/core/matrix.hpp"
 
 // Graphs of ONNX are checked and evaluated by tests/ratios/onnx_evaluate.py. NEYMAN_ONNX_PYTHON
@@ -71,6 +75,35 @@ inline void expect_graph(const std::string& graph, const GraphCase& of, double t
   if (std::getenv("NEYMAN_ONNX_SHOW") != nullptr) std::fputs(said.c_str(), stderr);
   if (status == 77) GTEST_SKIP() << said;
   EXPECT_EQ(status, 0) << said;
+}
+
+/// A classifier of somebody else.
+class Foreign final : public Classifier {
+ public:
+  std::string kind() const override { return "foreign"; }
+  std::unique_ptr<Classifier> fresh() const override { return std::make_unique<Foreign>(); }
+  void fit(const TrainingSet& data) override { features_ = data.x.cols(); }
+  bool fitted() const override { return features_ > 0; }
+  std::size_t features() const override { return features_; }
+  Logits logits(MatrixView x) const override {
+    Logits z(x.rows());
+    for (std::size_t i = 0; i < x.rows(); ++i) z[i] = -x(i, 0);
+    return z;
+  }
+  void save(Archive&) const override {}
+  void load(const Archive&) override {}
+
+ private:
+  std::size_t features_ = 0;
+};
+
+inline std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "no error";
 }
 
 }  // namespace neyman::testing

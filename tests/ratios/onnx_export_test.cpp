@@ -353,49 +353,20 @@ TEST(ExportOnnx, SeparableRatios) {
   }
 }
 
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-/// A classifier of somebody else.
-class Foreign final : public Classifier {
- public:
-  std::string kind() const override { return "foreign"; }
-  std::unique_ptr<Classifier> fresh() const override { return std::make_unique<Foreign>(); }
-  void fit(const TrainingSet& data) override { features_ = data.x.cols(); }
-  bool fitted() const override { return features_ > 0; }
-  std::size_t features() const override { return features_; }
-  Logits logits(MatrixView x) const override {
-    Logits z(x.rows());
-    for (std::size_t i = 0; i < x.rows(); ++i) z[i] = -x(i, 0);
-    return z;
-  }
-  void save(Archive&) const override {}
-  void load(const Archive&) override {}
-
- private:
-  std::size_t features_ = 0;
-};
-
 TEST(ExportOnnx, RefusesWhatHasNoGraph) {
   const ExactRatio exact(std::make_shared<Normal>(0.0, 1.0));
-  EXPECT_EQ(message_of([&] { export_onnx(exact); }),
+  EXPECT_EQ(testing::message_of([&] { export_onnx(exact); }),
             "export_onnx: ratio is exact, but must be a learned one, not tabulated or inverse");
 
-  const auto foreign = train(std::make_shared<Foreign>(), make_calibrator("sigmoid"));
-  EXPECT_EQ(message_of([&] { export_onnx(foreign); }),
+  const auto foreign = train(std::make_shared<testing::Foreign>(), make_calibrator("sigmoid"));
+  EXPECT_EQ(testing::message_of([&] { export_onnx(foreign); }),
             "export_onnx: 'foreign' is not a classifier that can be exported; candidates are mlp, "
             "logistic, ensemble, boosted-trees, random-forest");
 
   auto config = across_config(std::make_shared<Logistic>(), Denominator::point, Across::on_demand);
   config.calibration_events = 500;
   const ParameterizedClassifierRatio on_demand(two_normals(), Design(two_parameters), config);
-  EXPECT_EQ(message_of([&] { export_onnx(on_demand); }),
+  EXPECT_EQ(testing::message_of([&] { export_onnx(on_demand); }),
             "export_onnx: calibration is on-demand, but must be smooth or none: others are no "
             "formula of the score and θ");
 
@@ -404,17 +375,18 @@ TEST(ExportOnnx, RefusesWhatHasNoGraph) {
   const auto trained =
       DecomposedRatio::trained(testing::draw_all(*mixture, 200, untold),
                                MixtureWeights(mixture->weight_expressions(), 2), {0.5}, untold);
-  EXPECT_EQ(message_of([&] { export_onnx(trained); }),
+  EXPECT_EQ(testing::message_of([&] { export_onnx(trained); }),
             "export_onnx: the ratio is trained, but must be calibrated too");
 }
 
 TEST(ExportOnnx, RefusesPointsThatDoNotFit) {
   const auto pair = train(std::make_shared<Logistic>(), make_calibrator("none"));
-  EXPECT_NE(message_of([&] { export_onnx(pair, {.numerator = first}); }).find("must be absent"),
-            std::string::npos);
+  EXPECT_NE(
+      testing::message_of([&] { export_onnx(pair, {.numerator = first}); }).find("must be absent"),
+      std::string::npos);
   const auto ratio =
       train_across(std::make_shared<Logistic>(), Denominator::marginal, Across::none);
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(testing::message_of([&] {
               export_onnx(ratio, {.numerator = std::vector<double>{9.0, 0.0}});
             }).find("export_onnx: alpha is 9"),
             std::string::npos);
