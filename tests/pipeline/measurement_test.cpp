@@ -260,16 +260,20 @@ TEST(Measurement, FilesAcrossParametersMayHaveNegativeWeights) {
   };
   folder.file("nominal.csv", table(20000, false));
   folder.file("across.csv", table(20000, true));
-  std::string data = "x\n";
+  std::string signal = "x\n", data = "x\n";
+  for (int i = 0; i < 20000; ++i) signal += fmt::format("{}\n", 2.0 + random.normal());
   for (int i = 0; i < 800; ++i)
     data += fmt::format("{}\n", (i < 200 ? 2.0 : 0.0) + random.normal());
+  folder.file("signal.csv", signal);
   folder.file("data.csv", data);
-  const auto study =
-      parse(edited(edited(small_measurement, R"(kind = "normal", mean = "0.1*shift", sigma = 1)",
-                          R"(kind = "files", file = "nominal.csv", across = "across.csv", )"
-                          R"(weights = "w", negative = true, columns = ["x"])"),
-                   "[inference]\n", "[data]\nfile = \"data.csv\"\n\n[inference]\n"),
-            folder.path(""));
+  auto text = edited(small_measurement, R"(kind = "normal", mean = 2, sigma = 1)",
+                     R"(kind = "files", file = "signal.csv")");
+  text = edited(text, R"(kind = "normal", mean = "0.1*shift", sigma = 1)",
+                R"(kind = "files", file = "nominal.csv", across = "across.csv", )"
+                R"(weights = "w", negative = true)");
+  text = edited(text, "samples = 40000\n", "");
+  text = edited(text, "[inference]\n", "[data]\nfile = \"data.csv\"\n\n[inference]\n");
+  const auto study = parse(text, folder.path(""));
   const auto done = run(study);
   const auto& fit = done.results.fit.fit;
   ASSERT_TRUE(fit.ok()) << fit.message;

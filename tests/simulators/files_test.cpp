@@ -176,6 +176,8 @@ TEST(EmpiricalDesign, IntegratesLikeTheWeightedEvents) {
       mean += std::exp(0.5 * nodes(i, 0) + nodes(i, 1)) / static_cast<double>(50 * nodes.rows());
   }
   EXPECT_NEAR(mean, exact / sum, 0.01 * exact / sum);
+  for (std::size_t i = 0; i < n; i += 3) events.weights[i] *= -1.0;
+  EXPECT_EQ(empirical_design(events, files_space).rows(), design.rows());
 }
 
 TEST_F(FilesTest, StreamKeepsSomeInMemory) {
