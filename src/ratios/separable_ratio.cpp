@@ -180,20 +180,15 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
   const NodeSets contrast(design, basis_, Integral::contrast, contrast_nodes(config.nodes),
                           derive_seed(config.seed, "nodes"));
 
-  // Events of one sign may come one after the other, but the first and every block of them stand
-  // for all.
-  const auto mixed = [&](std::vector<std::size_t> indices) {
-    const auto place = [&](std::size_t i) {
-      return hashed(events.groups.empty() ? static_cast<std::int64_t>(i) : events.groups[i],
-                    config.seed);
-    };
-    std::stable_sort(indices.begin(), indices.end(),
-                     [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
-    return indices;
-  };
+  // Files may have their events sorted, but the first and every block of them stand for all.
+  std::vector<double> place(n);
+  for (std::size_t i = 0; i < n; ++i)
+    place[i] = hashed(events.groups.empty() ? static_cast<std::int64_t>(i) : events.groups[i],
+                      config.seed);
   const auto rows_of = [&](std::vector<std::size_t> indices, const Whitening& whitening,
                            std::vector<float>& x, Matrix& theta) {
-    if (!mean_signs.empty()) indices = mixed(std::move(indices));
+    std::stable_sort(indices.begin(), indices.end(),
+                     [&](std::size_t a, std::size_t b) { return place[a] < place[b]; });
     const Matrix raw = events.x.take(indices);
     const std::size_t stride = round_up(raw.cols(), 8);
     x.assign(raw.rows() * stride, 0.0f);
