@@ -87,24 +87,49 @@ struct WordPair {
   Words lower, upper;
 };
 
+/// What the rounds add to the counters. Made once for a call: in every round, moving it out of
+/// integer registers would take as long as the round itself.
+struct Keys {
+  static constexpr int rounds = 10;
+  Words k0[rounds], k1[rounds];
+
+  explicit NEYMAN_INLINE Keys(std::uint64_t key) {
+    auto low = static_cast<std::uint32_t>(key), high = static_cast<std::uint32_t>(key >> 32);
+    for (int round = 0; round < rounds; ++round) {
+      k0[round] = Words{} + std::uint64_t{low};
+      k1[round] = Words{} + std::uint64_t{high};
+      low += 0x9e3779b9U;
+      high += 0xbb67ae85U;
+    }
+  }
+};
+
 /// Salmon, Moraes, Dror and Shaw (2011). Each lane holds 32 bits of the counter in its lower
 /// half; what gathers in the upper half never comes down.
-NEYMAN_INLINE WordPair philox(const State& state, Words counter) {
+NEYMAN_INLINE WordPair philox(const Keys& keys, std::uint64_t block, Words counter) {
   constexpr std::uint64_t half = 0xffffffffULL;
   Words c0 = counter, c1 = counter >> 32;
-  Words c2 = Words{} + state.block, c3 = Words{} + (state.block >> 32);
-  auto k0 = static_cast<std::uint32_t>(state.key);
-  auto k1 = static_cast<std::uint32_t>(state.key >> 32);
-  for (int round = 0; round < 10; ++round) {
+  Words c2 = Words{} + block, c3 = Words{} + (block >> 32);
+#pragma GCC unroll 10
+  for (int round = 0; round < Keys::rounds; ++round) {
     const Words p0 = multiply(c0, 0xd2511f53U), p1 = multiply(c2, 0xcd9e8d57U);
-    c0 = (p1 >> 32) ^ c1 ^ std::uint64_t{k0};
+    c0 = (p1 >> 32) ^ c1 ^ keys.k0[round];
     c1 = p1;
-    c2 = (p0 >> 32) ^ c3 ^ std::uint64_t{k1};
+    c2 = (p0 >> 32) ^ c3 ^ keys.k1[round];
     c3 = p0;
-    k0 += 0x9e3779b9U;
-    k1 += 0xbb67ae85U;
   }
   return {(c1 << 32) | (c0 & half), (c3 << 32) | (c2 & half)};
+}
+
+/// Calls `use` with the place of the first word and a vector of words, in their order.
+template <class Use>
+NEYMAN_INLINE void each_words(const State state, std::size_t groups, Use&& use) {
+  const Keys keys(state.key);
+  for (std::size_t i = 0; i < groups * group; i += lanes) {
+    const WordPair words = philox(keys, state.block, lane_counters + (state.counter + i));
+    use(2 * i, evens(words.upper, words.lower));
+    use(2 * i + lanes, odds(words.upper, words.lower));
+  }
 }
 
 /// 52 bits and a half over 2^52: in (0, 1), symmetric, never 0 or 1; every step is exact.
@@ -175,19 +200,11 @@ NEYMAN_INLINE Turn turn(Reals v) {
 }
 
 void bits(const State& state, std::uint64_t* out, std::size_t groups) {
-  for (std::size_t i = 0; i < groups * group; i += lanes) {
-    const WordPair words = philox(state, lane_counters + (state.counter + i));
-    store(out + 2 * i, evens(words.upper, words.lower));
-    store(out + 2 * i + lanes, odds(words.upper, words.lower));
-  }
+  each_words(state, groups, [&](std::size_t at, Words words) { store(out + at, words); });
 }
 
 void uniform(const State& state, double* out, std::size_t groups) {
-  for (std::size_t i = 0; i < groups * group; i += lanes) {
-    const WordPair words = philox(state, lane_counters + (state.counter + i));
-    store(out + 2 * i, to_unit(evens(words.upper, words.lower)));
-    store(out + 2 * i + lanes, to_unit(odds(words.upper, words.lower)));
-  }
+  each_words(state, groups, [&](std::size_t at, Words words) { store(out + at, to_unit(words)); });
 }
 
 struct Pair {
