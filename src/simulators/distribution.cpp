@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
@@ -20,6 +24,21 @@ namespace {
 /// Rows drawn from one stream: few enough that a block stays in the cache of a core, many enough
 /// that what is done once a block does not count. Part of what a seed means: do not change.
 constexpr std::size_t sample_block = 2048;
+constexpr std::size_t larger_than_caches = std::size_t{32} << 20;
+
+/// Past the caches, memory is written without being read before.
+void copy(std::span<const double> from, double* to, [[maybe_unused]] bool past_caches) {
+  std::size_t i = 0;
+#if defined(__SSE2__)
+  if (past_caches) {
+    if (reinterpret_cast<std::uintptr_t>(to) % sizeof(__m128d) != 0 && !from.empty())
+      to[i++] = from[0];
+    for (; i + 2 <= from.size(); i += 2) _mm_stream_pd(to + i, _mm_loadu_pd(from.data() + i));
+    _mm_sfence();
+  }
+#endif
+  std::copy(from.begin() + static_cast<std::ptrdiff_t>(i), from.end(), to + i);
+}
 
 [[noreturn]] void fail_unknown(const Distribution& distribution, std::string_view what) {
   throw ArgumentError(fmt::format("{}: its {} is not known", distribution.kind(), what));
@@ -89,8 +108,9 @@ void sample_into(const Distribution& distribution, std::span<const double> point
     progress.advance(rows);
     return drawn;
   };
+  const bool past_caches = out.values().size_bytes() > larger_than_caches;
   const auto put = [&](const Matrix& drawn, std::size_t row) {
-    std::copy(drawn.values().begin(), drawn.values().end(), out.data() + row * d);
+    copy(drawn.values(), out.data() + row * d, past_caches);
   };
   const auto runs = distribution.runs();
   const std::size_t least = runs.block > 0 ? runs.block : runs.at_once > 0 ? 1 : sample_block;

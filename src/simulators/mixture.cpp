@@ -236,58 +236,80 @@ void accumulate(std::span<double> weights) {
   std::fill(weights.begin() + static_cast<std::ptrdiff_t>(last), weights.end(), infinity);
 }
 
+/// The component of each row, and how many rows each component has.
+struct Choice {
+  std::vector<std::uint32_t> component;
+  std::vector<std::size_t> sizes;
+};
+
+/// `threshold(i, c)` is Σ w up to component c at row i. What a row chooses cannot be predicted, so
+/// nothing branches on it.
+template <class Threshold>
+Choice choose(std::size_t rows, std::size_t components, RandomStream& random,
+              const Threshold& threshold) {
+  std::vector<double> uniform(rows);
+  random.fill_uniform(uniform);
+  Choice out{std::vector<std::uint32_t>(rows), std::vector<std::size_t>(components)};
+  std::size_t left = rows;
+  for (std::size_t c = 0; c + 1 < components; ++c) {
+    std::size_t beyond = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::uint32_t one = uniform[i] >= threshold(i, c) ? 1 : 0;
+      out.component[i] += one;
+      beyond += one;
+    }
+    out.sizes[c] = left - beyond;
+    left = beyond;
+  }
+  out.sizes.back() = left;
+  return out;
+}
+
 }  // namespace
 
 void Mixture::sample(std::span<const double> point, RandomStream& random, Matrix& out) const {
   detail::check_shape(*this, out);
   auto cumulative = weights(point);
   accumulate(cumulative);
-  draw({cumulative.data(), out.rows(), cumulative.size(), 0}, random, out,
-       [&](std::size_t k, std::span<const std::size_t>, Matrix& drawn) {
-         components_[k]->sample(point, random, drawn);
-       });
+  const auto choice = choose(out.rows(), components_.size(), random,
+                             [&](std::size_t, std::size_t c) { return cumulative[c]; });
+  draw(choice.component, choice.sizes, out,
+       [&](std::size_t k, Matrix& drawn) { components_[k]->sample(point, random, drawn); });
 }
 
 void Mixture::sample_each(MatrixView points, RandomStream& random, Matrix& out) const {
   detail::check_shape(*this, points, out);
   auto cumulative = weights_.each(points);
   for (std::size_t i = 0; i < cumulative.rows(); ++i) accumulate(cumulative.row(i));
-  draw(cumulative, random, out,
-       [&](std::size_t k, std::span<const std::size_t> rows, Matrix& drawn) {
-         Matrix own(rows.size(), points.cols());
-         for (std::size_t i = 0; i < rows.size(); ++i)
-           std::copy_n(points.row(rows[i]).begin(), points.cols(), own.row(i).begin());
-         components_[k]->sample_each(own, random, drawn);
-       });
+  const auto choice = choose(out.rows(), components_.size(), random,
+                             [&](std::size_t i, std::size_t c) { return cumulative(i, c); });
+  std::vector<Matrix> own;
+  for (const std::size_t size : choice.sizes) own.emplace_back(size, points.cols());
+  std::vector<double*> next;
+  for (Matrix& its_points : own) next.push_back(its_points.data());
+  for (std::size_t i = 0; i < out.rows(); ++i) {
+    double*& to = next[choice.component[i]];
+    to = std::copy_n(points.row(i).begin(), points.cols(), to);
+  }
+  draw(choice.component, choice.sizes, out,
+       [&](std::size_t k, Matrix& drawn) { components_[k]->sample_each(own[k], random, drawn); });
 }
 
-void Mixture::draw(MatrixView cumulative, RandomStream& random, Matrix& out,
-                   const DrawComponent& draw_component) const {
-  const std::size_t rows = out.rows(), d = dimension(), count = components_.size();
-  // Each row chooses its component; each component then draws all its rows at once. What a row
-  // chooses cannot be predicted, so nothing branches on it.
-  std::vector<double> uniform(rows);
-  random.fill_uniform(uniform);
-  std::vector<std::uint32_t> choice(rows);
-  for (std::size_t i = 0; i < rows; ++i) {
-    std::uint32_t k = 0;
-    for (std::size_t c = 0; c + 1 < count; ++c) k += uniform[i] >= cumulative(i, c) ? 1 : 0;
-    choice[i] = k;
+/// Each component draws all its rows at once, and each row takes the next of its component.
+void Mixture::draw(std::span<const std::uint32_t> choice, std::span<const std::size_t> sizes,
+                   Matrix& out, const DrawComponent& draw_component) const {
+  const std::size_t d = dimension();
+  std::vector<Matrix> drawn;
+  std::vector<const double*> next;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    drawn.emplace_back(sizes[k], d);
+    if (sizes[k] > 0) draw_component(k, drawn.back());
+    next.push_back(drawn.back().data());
   }
-  std::vector<std::size_t> chosen(rows + 1);
-  for (std::size_t k = 0; k < count; ++k) {
-    std::size_t size = 0;
-    for (std::size_t i = 0; i < rows; ++i) {
-      chosen[size] = i;
-      size += choice[i] == k ? 1 : 0;
-    }
-    const auto own = std::span(chosen).first(size);
-    if (own.empty()) continue;
-    Matrix drawn(own.size(), d);
-    draw_component(k, own, drawn);
-    const double* from = drawn.data();
-    for (const std::size_t row : own)
-      for (std::size_t j = 0; j < d; ++j) out.data()[row * d + j] = *from++;
+  double* to = out.data();
+  for (const std::uint32_t k : choice) {
+    for (std::size_t j = 0; j < d; ++j) *to++ = next[k][j];
+    next[k] += d;
   }
 }
 

@@ -58,5 +58,20 @@ TEST(Join, HasWhatAllItsPartsHave) {
   EXPECT_THROW(Join({}), ArgumentError);
 }
 
+TEST(Join, SamplesLargerThanCachesAreTheSame) {
+  // Three columns of whole blocks and one row: written past the caches, at any alignment.
+  const auto z = std::make_shared<Normal>(1.0, 2.0);
+  const Join three({z, z, z});
+  constexpr std::size_t rows = 700 * 2048 + 1, few = 3 * 2048;
+  const auto many = sample(three, {}, rows, 5, "large");
+  const auto first = sample(three, {}, few, 5, "large");
+  for (std::size_t i = 0; i < few; ++i)
+    for (std::size_t c = 0; c < 3; ++c) ASSERT_EQ(many(i, c), first(i, c)) << i;
+  Matrix last(1, 3);
+  RandomStream random(5, "large", rows / 2048);
+  three.sample({}, random, last);
+  for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(many(rows - 1, c), last(0, c));
+}
+
 }  // namespace
 }  // namespace neyman

@@ -56,10 +56,8 @@ class Mixture final : public Distribution {
   double quantile(std::span<const double> point, double probability) const override;
 
  private:
-  /// Draws the rows of component k, given by their indices.
-  using DrawComponent =
-      std::function<void(std::size_t k, std::span<const std::size_t> rows, Matrix& drawn)>;
-  void draw(MatrixView cumulative, RandomStream& random, Matrix& out,
+  using DrawComponent = std::function<void(std::size_t k, Matrix& drawn)>;
+  void draw(std::span<const std::uint32_t> choice, std::span<const std::size_t> sizes, Matrix& out,
             const DrawComponent& draw_component) const;
 
   std::vector<DistributionPtr> components_;
