@@ -45,7 +45,18 @@ const Kind* find(const std::string& name) {
   return found == std::end(kinds) ? nullptr : found;
 }
 
+bool all_finite(std::span<const double> values) {
+  constexpr std::size_t lanes = 8;
+  double zero[lanes] = {};  // not 0 where a value is not finite
+  std::size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes)
+    for (std::size_t l = 0; l < lanes; ++l) zero[l] += values[i + l] * 0.0;
+  for (; i < values.size(); ++i) zero[0] += values[i] * 0.0;
+  return std::all_of(zero, zero + lanes, [](double z) { return z == 0.0; });
+}
+
 void check_finite_table(const char* function, MatrixView x) {
+  if (x.stride() == x.cols() && all_finite({x.data(), x.rows() * x.cols()})) return;
   for (std::size_t i = 0; i < x.rows(); ++i)
     for (std::size_t j = 0; j < x.cols(); ++j)
       if (!std::isfinite(x(i, j)))
@@ -137,8 +148,17 @@ std::vector<double> balanced_weights(const char* function, const TrainingSet& da
   const std::size_t n = data.size();
   check_at_least(function, "rows", n, 2);
   check_rows(function, data);
-  std::vector<double> weights(n, 1.0);
-  std::copy(data.weights.begin(), data.weights.end(), weights.begin());
+  const double half = 0.5 * static_cast<double>(n);
+  if (data.weights.empty()) {
+    const auto zeros = std::count(data.denominator.begin(), data.denominator.end(), 0);
+    const double count[2] = {double(zeros), double(n) - double(zeros)};
+    check_sides(function, count);
+    const double each[2] = {half / count[0], half / count[1]};
+    std::vector<double> weights(n);
+    for (std::size_t i = 0; i < n; ++i) weights[i] = each[data.denominator[i] != 0];
+    return weights;
+  }
+  std::vector<double> weights(data.weights.begin(), data.weights.end());
   double largest[2] = {0.0, 0.0}, total[2] = {0.0, 0.0};
   for (std::size_t i = 0; i < n; ++i) {
     double& so_far = largest[data.denominator[i] != 0];
@@ -152,7 +172,7 @@ std::vector<double> balanced_weights(const char* function, const TrainingSet& da
     total[0] += side ? 0.0 : weights[i];
     total[1] += side ? weights[i] : 0.0;
   }
-  const double half = 0.5 * static_cast<double>(n), factor[2] = {half / total[0], half / total[1]};
+  const double factor[2] = {half / total[0], half / total[1]};
   for (std::size_t i = 0; i < n; ++i) weights[i] *= factor[data.denominator[i] != 0];
   return weights;
 }

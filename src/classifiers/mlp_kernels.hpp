@@ -103,6 +103,10 @@ struct Kernels {
   void (*adam)(const Shape&, const AdamStep&, float* parameters, float* transposed, float* gradient,
                float* first, float* second);
   void (*transpose)(const Shape&, const float* parameters, float* transposed);
+  /// Standardises the rows with these numbers (their `columns` first values) into rows of floats,
+  /// `out_stride` apart, a multiple of `unit`, which hold zeros beyond the columns' unit.
+  void (*standardise)(const Inputs&, std::size_t columns, const std::uint32_t* rows,
+                      std::size_t count, float* out, std::size_t out_stride);
   /// Logits; false where an input is not finite.
   bool (*score)(const Shape&, const float* parameters, const Inputs&, double* logits,
                 float* scratch);

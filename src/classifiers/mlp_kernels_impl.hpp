@@ -835,6 +835,12 @@ void adam(const Shape& shape, const AdamStep& step, float* parameters, float* tr
   update(output.parameters + output.in_pad, unit, false);
 }
 
+void standardise(const Inputs& data, std::size_t columns, const std::uint32_t* rows,
+                 std::size_t count, float* out, std::size_t out_stride) {
+  for (std::size_t i = 0; i < count; ++i)
+    Pass::standardise_row(data.data + rows[i] * data.stride, data, columns, out + i * out_stride);
+}
+
 bool score(const Shape& shape, const float* parameters, const Inputs& data, double* logits,
            float* scratch) {
   bool finite = true;
@@ -922,7 +928,7 @@ void softmax(const DenseOut& h, std::size_t rows, std::size_t columns, float* lo
 
 }  // namespace
 
-NEYMAN_DEFINE_KERNELS(accumulate, adam, transpose, score, input_gradient, all_tanh, all_exp,
-                      multiply, add_outer, apply_silu, softmax);
+NEYMAN_DEFINE_KERNELS(accumulate, adam, transpose, standardise, score, input_gradient, all_tanh,
+                      all_exp, multiply, add_outer, apply_silu, softmax);
 
 }  // namespace neyman::mlp

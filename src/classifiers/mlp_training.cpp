@@ -16,6 +16,7 @@
 #include "classifiers/bootstrap.hpp"
 #include "core/team.hpp"
 #include "core/thread_share.hpp"
+#include "core/vector_math.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
@@ -62,9 +63,12 @@ struct PackedRows {
 struct SideWeights {
   std::array<double, 2> sum{}, squares{};
 
-  void add(bool side, double weight) {
-    sum[side] += weight;
-    squares[side] += weight * weight;
+  void add(bool side, double weight) {  // to both, so that no load waits for a store
+    const double numerator = side ? 0.0 : weight, denominator = side ? weight : 0.0;
+    sum[0] += numerator;
+    sum[1] += denominator;
+    squares[0] += numerator * numerator;
+    squares[1] += denominator * denominator;
   }
   /// Where both sides have the same weight in all.
   double effective_rows() const {
@@ -383,60 +387,58 @@ bool any_bootstraps(std::span<const Trainee> trainees) {
 /// Weighted moments of rows that are in memory.
 Scaling moments(MatrixView x, const std::vector<double>& weights) {
   const std::size_t cols = x.cols();
-  using Sums = std::vector<double>;
-  const auto add = [](Sums a, const Sums& b) {
-    if (a.empty()) return b;
-    for (std::size_t i = 0; i < b.size(); ++i) a[i] += b[i];
-    return a;
+  struct Sums {
+    std::vector<double> first, second;
+    double weight = 0.0;
+  };
+  const auto sums_around = [&](const std::vector<double>& centre) {
+    return reduce_blocks(
+        x.rows(), default_block, Sums{},
+        [&](Block block) {
+          Sums sums{std::vector<double>(cols), std::vector<double>(cols)};
+          vector_math::kernels().add_moments(
+              {x.row(block.begin).data(), block.size(), cols, x.stride()},
+              weights.data() + block.begin, centre.data(), sums.first.data(), sums.second.data());
+          for (std::size_t i = block.begin; i < block.end; ++i) sums.weight += weights[i];
+          return sums;
+        },
+        [&](Sums a, const Sums& b) {
+          if (a.first.empty()) return b;
+          for (std::size_t c = 0; c < cols; ++c) {
+            a.first[c] += b.first[c];
+            a.second[c] += b.second[c];
+          }
+          a.weight += b.weight;
+          return a;
+        });
   };
   // centred on the first row, so that a large offset costs no precision
-  const Sums sums = reduce_blocks(
-      x.rows(), default_block, Sums{},
-      [&](Block block) {
-        Sums sum(2 * cols + 1);
-        for (std::size_t i = block.begin; i < block.end; ++i) {
-          for (std::size_t c = 0; c < cols; ++c) sum[c] += weights[i] * (x(i, c) - x(0, c));
-          sum[2 * cols] += weights[i];
-        }
-        return sum;
-      },
-      add);
-  std::vector<double> mean(cols);
-  for (std::size_t c = 0; c < cols; ++c) mean[c] = x(0, c) + sums[c] / sums[2 * cols];
-  const Sums squares = reduce_blocks(
-      x.rows(), default_block, Sums{},
-      [&](Block block) {
-        Sums sum(cols);
-        for (std::size_t i = block.begin; i < block.end; ++i) {
-          for (std::size_t c = 0; c < cols; ++c) {
-            const double d = x(i, c) - mean[c];
-            sum[c] += weights[i] * d * d;
-          }
-        }
-        return sum;
-      },
-      add);
+  std::vector<double> mean(x.row(0).begin(), x.row(0).end());
+  const Sums rough = sums_around(mean);
+  for (std::size_t c = 0; c < cols; ++c) mean[c] += rough.first[c] / rough.weight;
+  const Sums sums = sums_around(mean);
   Scaling result;
-  for (std::size_t c = 0; c < cols; ++c) result.add(mean[c], squares[c] / sums[2 * cols]);
+  for (std::size_t c = 0; c < cols; ++c) result.add(mean[c], sums.second[c] / sums.weight);
   return result;
 }
 
 PackedRows pack_rows(const TrainingSet& data, const std::vector<double>& weights,
                      const std::vector<std::uint32_t>& rows, const Scaling& scaling) {
   PackedRows packed;
-  const std::size_t cols = data.x.cols();
-  packed.stride = (cols + 1 + unit - 1) / unit * unit;
+  packed.stride = (data.x.cols() + 1 + unit - 1) / unit * unit;
   packed.data = Buffer(rows.size() * packed.stride);
+  auto mean = scaling.mean, scale = scaling.scale;
+  mean.resize(packed.stride);
+  scale.resize(packed.stride);
+  const Inputs x{data.x.data(), data.x.stride(), data.x.rows(), mean.data(), scale.data()};
   parallel_blocks(rows.size(), default_block, [&](Block block) {
-    for (std::size_t i = block.begin; i < block.end; ++i) {
-      float* to = packed.data.data() + i * packed.stride;
-      const std::size_t row = rows[i];
-      for (std::size_t c = 0; c < cols; ++c) {
-        const double d = (data.x(row, c) - scaling.mean[c]) * scaling.scale[c];
-        to[c] = static_cast<float>(std::clamp(d, -largest_input, largest_input));
-      }
+    float* const out = packed.data.data() + block.begin * packed.stride;
+    kernels().standardise(x, data.x.cols(), rows.data() + block.begin, block.size(), out,
+                          packed.stride);
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const std::size_t row = rows[block.begin + i];
       const auto weight = static_cast<float>(weights[row]);
-      to[packed.stride - 1] = data.denominator[row] ? -weight : weight;
+      out[(i + 1) * packed.stride - 1] = data.denominator[row] ? -weight : weight;
     }
   });
   return packed;
@@ -450,9 +452,15 @@ struct Split {
 
 Split split_rows(const TrainingSet& data, double part, std::vector<double>& weights) {
   std::array<std::vector<std::uint32_t>, 2> sides;
-  for (auto& rows : sides) rows.reserve(data.size());
-  for (std::size_t i = 0; i < data.size(); ++i)
-    if (weights[i] > 0.0) sides[data.denominator[i] != 0].push_back(static_cast<std::uint32_t>(i));
+  std::array<std::size_t, 2> sizes{};
+  for (auto& rows : sides) rows.resize(data.size() + 1);
+  for (std::size_t i = 0; i < data.size(); ++i) {  // the sides may alternate: nothing branches
+    const bool side = data.denominator[i] != 0, used = weights[i] > 0.0;
+    sides[0][sizes[0]] = sides[1][sizes[1]] = static_cast<std::uint32_t>(i);
+    sizes[0] += used && !side ? 1 : 0;
+    sizes[1] += used && side ? 1 : 0;
+  }
+  for (std::size_t side = 0; side < 2; ++side) sides[side].resize(sizes[side]);
   Split split;
   split.training.reserve(sides[0].size() + sides[1].size());
   for (std::size_t side = 0; side < 2; ++side) {

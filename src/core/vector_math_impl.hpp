@@ -91,8 +91,44 @@ void exponentiate(double* values, std::size_t count) {
   for (std::size_t l = 0; i + l < count; ++l) values[i + l] = rest[l];
 }
 
+/// Of the eight columns from `column`, or as many as there are.
+void add_moments(const Table& x, const double* weights, const double* centre, double* first,
+                 double* second, std::size_t column) {
+  constexpr std::size_t registers = 8 / width;
+  const std::size_t count = x.columns - column < 8 ? x.columns - column : 8;
+  Register middle[registers] = {}, sums[registers] = {}, squares[registers] = {};
+  __builtin_memcpy(middle, centre + column, count * sizeof(double));
+  const auto add = [&](const double* row, double weight) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < registers; ++v) {
+      const Register d = *reinterpret_cast<const Register*>(row + v * width) - middle[v];
+      sums[v] += weight * d;
+      squares[v] += weight * d * d;
+    }
+  };
+  // A register may reach beyond the end of its row, but not beyond the table's.
+  std::size_t i = 0;
+  for (; i < x.rows && (x.rows - 1 - i) * x.stride + x.columns >= column + 8; ++i)
+    add(x.data + i * x.stride + column, weights[i]);
+  for (; i < x.rows; ++i) {
+    double row[8] = {};
+    __builtin_memcpy(row, x.data + i * x.stride + column, count * sizeof(double));
+    add(row, weights[i]);
+  }
+  for (std::size_t c = 0; c < count; ++c) {
+    first[column + c] += sums[c / width][c % width];
+    second[column + c] += squares[c / width][c % width];
+  }
+}
+
+void add_moments(const Table& x, const double* weights, const double* centre, double* first,
+                 double* second) {
+  for (std::size_t column = 0; column < x.columns; column += 8)
+    add_moments(x, weights, centre, first, second, column);
+}
+
 }  // namespace
 
-NEYMAN_DEFINE_KERNELS(exponentiate);
+NEYMAN_DEFINE_KERNELS(exponentiate, add_moments);
 
 }  // namespace neyman::vector_math

@@ -47,5 +47,36 @@ TEST(VectorMath, AnyNumberOfValues) {
   }
 }
 
+TEST(VectorMath, MomentsAreSumsInTheOrderOfTheRowsOnEverySet) {
+  RandomStream random(2, "moments");
+  for (std::size_t columns = 1; columns < 20; ++columns) {
+    for (const std::size_t rows : {0, 1, 2, 3, 7, 100}) {
+      const std::size_t stride = columns + rows % 3;
+      // not one value more than the table has
+      std::vector<double> x(rows == 0 ? 0 : (rows - 1) * stride + columns), weights(rows);
+      std::vector<double> centre(columns), first(columns, 0.25), second(columns, 0.5);
+      for (auto* values : {&x, &weights, &centre}) random.fill_normal(*values);
+      const auto start = first, start_second = second;
+      for (std::size_t c = 0; c < columns; ++c) {
+        double sum = 0.0, squares = 0.0;
+        for (std::size_t i = 0; i < rows; ++i) {
+          const double d = x[i * stride + c] - centre[c];
+          sum += weights[i] * d;
+          squares += weights[i] * d * d;
+        }
+        first[c] += sum;
+        second[c] += squares;
+      }
+      for (const auto* one : detail::supported(all_kernels)) {
+        auto found = start, found_second = start_second;
+        one->add_moments({x.data(), rows, columns, stride}, weights.data(), centre.data(),
+                         found.data(), found_second.data());
+        EXPECT_EQ(found, first) << one->name << ", " << rows << " x " << columns;
+        EXPECT_EQ(found_second, second) << one->name << ", " << rows << " x " << columns;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace neyman::vector_math
