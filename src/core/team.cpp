@@ -16,7 +16,7 @@ void pause_briefly() {
 }  // namespace
 
 Team::Team(std::size_t members) {
-  for (std::size_t i = 1; i < members; ++i) helpers_.emplace_back([this] { help(); });
+  for (std::size_t i = 1; i < members; ++i) helpers_.emplace_back([this, i] { help(i); });
 }
 
 Team::~Team() {
@@ -26,27 +26,30 @@ Team::~Team() {
   for (auto& helper : helpers_) helper.join();
 }
 
-bool Team::claim_and_work() {
+bool Team::claim_and_work(std::size_t member) {
   std::uint32_t left = left_.load(std::memory_order_acquire);
   do {
     if (left == 0 || stop_.load(std::memory_order_relaxed)) return false;
   } while (!left_.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel,
                                         std::memory_order_acquire));
-  call_(context_, left - 1);
+  call_(context_, left - 1, member);
   done_.fetch_add(1, std::memory_order_release);
   return true;
 }
 
-void Team::run_shared(std::size_t tasks, Call call, const void* context) {
+void Team::begin(std::size_t tasks, Call call, const void* context) {
   call_ = call;
   context_ = context;
-  done_.store(0, std::memory_order_relaxed);
+  expected_ += tasks;
   // In one order with the helpers' `asleep_`: either they see the tasks or this sees them asleep.
   left_.store(static_cast<std::uint32_t>(tasks));
   if (asleep_.load() > 0) left_.notify_all();
-  while (claim_and_work()) {
+}
+
+void Team::finish() {
+  while (claim_and_work(0)) {
   }
-  for (int spins = 0; done_.load(std::memory_order_acquire) < tasks; ++spins) {
+  for (int spins = 0; done_.load(std::memory_order_acquire) < expected_; ++spins) {
     if (spins < spins_before_yield)
       pause_briefly();
     else
@@ -54,9 +57,9 @@ void Team::run_shared(std::size_t tasks, Call call, const void* context) {
   }
 }
 
-void Team::help() {
+void Team::help(std::size_t member) {
   for (int idle = 0; !stop_.load(std::memory_order_acquire);) {
-    if (claim_and_work()) {
+    if (claim_and_work(member)) {
       idle = 0;
     } else if (++idle < spins_before_yield) {
       pause_briefly();

@@ -22,35 +22,49 @@ class Team {
 
   std::size_t members() const { return helpers_.size() + 1; }
 
-  /// Calls work(0) … work(tasks − 1), in no fixed order, and returns when all are done. For one
-  /// caller at a time. The work must not throw.
+  /// Calls work(task, member) for the tasks 0 … tasks − 1, in no fixed order, and returns when all
+  /// are done; the caller is member 0. For one caller at a time. The work must not throw.
   template <class Work>
   void run(std::size_t tasks, const Work& work) {
+    run(
+        tasks, [] {}, work);
+  }
+  /// The same, where the caller has something to do itself that the others need not wait for.
+  template <class First, class Work>
+  void run(std::size_t tasks, const First& first, const Work& work) {
     if (helpers_.empty() || tasks < 2) {
-      for (std::size_t i = 0; i < tasks; ++i) work(i);
+      first();
+      for (std::size_t i = 0; i < tasks; ++i) work(i, std::size_t{0});
       return;
     }
-    run_shared(
-        tasks, [](const void* context, std::size_t i) { (*static_cast<const Work*>(context))(i); },
+    begin(
+        tasks,
+        [](const void* context, std::size_t i, std::size_t member) {
+          (*static_cast<const Work*>(context))(i, member);
+        },
         &work);
+    first();
+    finish();
   }
 
  private:
-  using Call = void (*)(const void* context, std::size_t task);
+  using Call = void (*)(const void* context, std::size_t task, std::size_t member);
 
-  void run_shared(std::size_t tasks, Call call, const void* context);
+  void begin(std::size_t tasks, Call call, const void* context);
+  void finish();
   /// Does one task of the current loop, if one is left.
-  bool claim_and_work();
-  void help();
+  bool claim_and_work(std::size_t member);
+  void help(std::size_t member);
 
-  // Written by the caller before `left_` rises, and read after a task was claimed from it.
+  // What a helper needs to begin, in one cache line: it travels once. `call_` and `context_` are
+  // written before `left_` rises, and read after a task was claimed from it.
+  alignas(64) std::atomic<std::uint32_t> left_{0};  // tasks that nobody has claimed
+  std::atomic<bool> stop_{false};
   Call call_ = nullptr;
   const void* context_ = nullptr;
-  // Each in a cache line of its own: helpers look at the first all the time.
-  alignas(64) std::atomic<std::uint32_t> left_{0};  // tasks that nobody has claimed
-  alignas(64) std::atomic<std::uint32_t> done_{0};
-  std::atomic<std::uint32_t> asleep_{0};
-  std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<std::uint64_t> done_{0};  // of all loops together
+  alignas(64) std::atomic<std::uint32_t> asleep_{0};
+  std::uint64_t expected_ = 0;  // of `done_`, at the end of the current loop
   std::vector<std::thread> helpers_;
 };
 

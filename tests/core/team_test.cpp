@@ -19,7 +19,7 @@ TEST(Team, DoesEveryTaskOfEveryLoopOnce) {
     for (int loop = 1; loop <= 2000; ++loop) {
       const std::size_t tasks = static_cast<std::size_t>(loop) % counts.size() + 1;
       std::fill(counts.begin(), counts.end(), 0);
-      team.run(tasks, [&](std::size_t i) { ++counts[i]; });
+      team.run(tasks, [&](std::size_t i, std::size_t) { ++counts[i]; });
       // Visible to the caller without any lock of its own.
       for (std::size_t i = 0; i < counts.size(); ++i)
         ASSERT_EQ(counts[i], i < tasks ? 1 : 0) << members << " members, loop " << loop;
@@ -32,7 +32,7 @@ TEST(Team, SharesTasks) {
   // Each task waits for the other, so that no thread can do both.
   std::atomic<int> begun{0};
   std::vector<std::thread::id> who(2);
-  team.run(2, [&](std::size_t i) {
+  team.run(2, [&](std::size_t i, std::size_t) {
     who[i] = std::this_thread::get_id();
     ++begun;
     while (begun < 2) std::this_thread::yield();
@@ -45,7 +45,7 @@ TEST(Team, WakesUpAfterAPause) {
   for (int loop = 0; loop < 3; ++loop) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));  // helpers sleep by now
     std::atomic<int> sum{0}, begun{0};
-    team.run(3, [&](std::size_t i) {
+    team.run(3, [&](std::size_t i, std::size_t) {
       ++begun;
       while (begun < 3) std::this_thread::yield();
       sum += static_cast<int>(i) + 1;
@@ -56,7 +56,34 @@ TEST(Team, WakesUpAfterAPause) {
 
 TEST(Team, DoesNothingWithoutTasks) {
   Team team(2);
-  team.run(0, [](std::size_t) { FAIL(); });
+  team.run(0, [](std::size_t, std::size_t) { FAIL(); });
+}
+
+TEST(Team, OthersBeginWhileTheCallerDoesSomethingElseFirst) {
+  Team team(2);
+  const auto caller = std::this_thread::get_id();
+  for (int loop = 0; loop < 100; ++loop) {
+    std::atomic<bool> begun{false};
+    bool first_done = false;
+    team.run(
+        2,
+        [&] {
+          while (!begun) std::this_thread::yield();
+          first_done = true;
+        },
+        [&](std::size_t, std::size_t member) {
+          EXPECT_EQ(member == 0, std::this_thread::get_id() == caller);
+          if (member == 0) {
+            EXPECT_TRUE(first_done);
+          }
+          begun = true;
+        });
+    EXPECT_TRUE(first_done);
+  }
+  // Alone, it is done first too.
+  bool first_done = false;
+  Team(1).run(
+      1, [&] { first_done = true; }, [&](std::size_t, std::size_t) { EXPECT_TRUE(first_done); });
 }
 
 }  // namespace
