@@ -62,8 +62,9 @@ struct Rows {
   std::size_t stride;          ///< multiple of `unit`
   const std::uint32_t* order;  ///< rows in the order of use
   std::size_t count;
-  std::size_t ahead;               ///< entries of `order` beyond `count` that will be used next
-  const float* factors = nullptr;  ///< of the weights, one a row of `data`; or none
+  const std::uint32_t* next = nullptr;  ///< rows that will be used after these,
+  std::size_t next_count = 0;           ///< and how many are known
+  const float* factors = nullptr;       ///< of the weights, one a row of `data`; or none
 };
 
 /// Rows as a user gives them, to be standardised: (x − mean) · scale.
@@ -84,6 +85,12 @@ struct AdamStep {
   float l2;            ///< added to the gradient: l2 · p
 };
 
+/// Gradients of parts of a batch, `count` of them.
+struct Gradients {
+  const float* const* parts;
+  std::size_t count;
+};
+
 /// A matrix by rows, `stride` floats apart.
 struct Dense {
   const float* data;
@@ -96,12 +103,12 @@ struct DenseOut {
 
 struct Kernels {
   const char* name;
-  /// Adds ∂(scale · Σ w·loss)/∂parameters to `gradient` (unless null); returns Σ w·loss.
+  /// Writes ∂(scale · Σ w·loss)/∂parameters to `gradient` (unless null); returns Σ w·loss.
   double (*accumulate)(const Shape&, Loss, const float* parameters, const float* transposed,
                        const Rows&, float scale, float* gradient, float* scratch);
-  /// One step; sets `gradient` to zero and brings `transposed` up to date.
-  void (*adam)(const Shape&, const AdamStep&, float* parameters, float* transposed, float* gradient,
-               float* first, float* second);
+  /// One step with the sum of these gradients, in their order; brings `transposed` up to date.
+  void (*adam)(const Shape&, const AdamStep&, float* parameters, float* transposed,
+               const Gradients&, float* first, float* second);
   void (*transpose)(const Shape&, const float* parameters, float* transposed);
   /// Standardises the rows with these numbers (their `columns` first values) into rows of floats,
   /// `out_stride` apart, a multiple of `unit`, which hold zeros beyond the columns' unit.

@@ -173,20 +173,34 @@ NEYMAN_INLINE T log_one_plus(T e) {
 /// derivative of the activation whose value (silu: whose derivative) is at hand.
 enum class Finish { plain, relu, times_relu, times_tanh, times_silu };
 
-/// Rows of coming tiles, to be asked for ahead of their use. They lie anywhere, so they come from
-/// memory, and two at a time between blocks of arithmetic they come at no cost. (Inlined, because
-/// a function that only prefetches has no effect that GCC knows of, and calls of it vanish.)
-struct Ahead {
+/// What memory is asked to do between blocks of arithmetic, where it comes at no cost. (Inlined,
+/// because a function that only prefetches has no effect that GCC knows of, and calls of it
+/// vanish.)
+struct Meanwhile {
+  // Rows of coming tiles, which lie anywhere and so come from memory.
   const Rows& rows;
   std::size_t next, end;
+  // A gradient to set to zero: another core may have read it, and must give up each line first.
+  float* zero = nullptr;
+  float* zero_end = nullptr;
 
-  NEYMAN_INLINE void fetch_two() {
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) {
-      if (next >= end) return;
-      const float* row = rows.data + rows.order[next++] * rows.stride;
-      for (std::size_t c = 0; c < rows.stride; c += 16) __builtin_prefetch(row + c);
-    }
+  NEYMAN_INLINE void some() {
+    for (int i = 0; i < 2 && next < end; ++i, ++next) fetch_row();
+    for (int i = 0; i < 16 && zero < zero_end; ++i) zero_line();
+  }
+  NEYMAN_INLINE void zero_the_rest() {
+    while (zero < zero_end) zero_line();
+  }
+
+ private:
+  NEYMAN_INLINE void fetch_row() const {
+    const std::size_t number = next < rows.count ? rows.order[next] : rows.next[next - rows.count];
+    const float* row = rows.data + number * rows.stride;
+    for (std::size_t c = 0; c < rows.stride; c += 16) __builtin_prefetch(row + c);
+  }
+  NEYMAN_INLINE void zero_line() {
+    for (std::size_t i = 0; i < 16 / unit && zero < zero_end; ++i, zero += unit)
+      store(zero, Unit{});
   }
 };
 
@@ -201,7 +215,7 @@ struct Product {
   Finish finish;
   const float* derivative;  ///< for times_silu; laid out like c
   float* column_sums;       ///< times_*: Σ over rows of what was written is added here, or null
-  Ahead* ahead;             ///< or null
+  Meanwhile* meanwhile;     ///< or null
 };
 
 /// What is written for a sum where `c` holds the activation and `d` its derivative.
@@ -253,7 +267,7 @@ template <int vectors, bool half>
 void product_strip(const Product& w, std::size_t column) {
   constexpr std::size_t full = vectors > 0 ? vectors : 1;
   for (std::size_t row = 0; row < w.rows; row += block_rows) {
-    if (w.ahead) w.ahead->fetch_two();
+    if (w.meanwhile) w.meanwhile->some();
     Vector sums[block_rows][full];
     Unit rest[block_rows][1];
 #pragma GCC unroll 8
@@ -298,7 +312,7 @@ struct Outer {
   std::size_t ldd;
   float* g;  ///< inputs x columns of the panel, added to
   std::size_t ldg;
-  Ahead* ahead;  ///< or null
+  Meanwhile* meanwhile;  ///< or null
 };
 
 /// G += Aᵀ D for `count` inputs from `input` and a strip of columns.
@@ -343,7 +357,7 @@ template <int vectors, bool half>
 void outer_strip(const Outer& w, std::size_t column) {
   std::size_t i = 0;
   for (; i + block_rows <= w.inputs; i += block_rows) {
-    if (w.ahead) w.ahead->fetch_two();
+    if (w.meanwhile) w.meanwhile->some();
     outer_block<vectors, half, block_rows>(w, column, i);
   }
   if (block_rows > 4 && i + 4 <= w.inputs) {
@@ -439,8 +453,8 @@ struct Pass {
   const Shape& shape;
   const float* parameters;
   float* scratch;
-  std::size_t rows;        ///< a multiple of `unit`
-  Ahead* ahead = nullptr;  ///< rows that training needs soon
+  std::size_t rows;  ///< a multiple of `unit`
+  Meanwhile* meanwhile = nullptr;
 
   float* inputs(std::size_t layer) const { return scratch + shape.layers[layer].values; }
   float* derivatives(std::size_t layer) const { return inputs(layer) + shape.values; }
@@ -459,7 +473,7 @@ struct Pass {
         const float* b = parameters + layer.parameters + (layer.in + 1) * columns.begin;
         product({inputs(l), layer.in_pad, rows, layer.in, b, columns.width,
                  b + layer.in * columns.width, inputs(l + 1) + columns.begin, layer.out_pad,
-                 relu ? Finish::relu : Finish::plain, nullptr, nullptr, ahead},
+                 relu ? Finish::relu : Finish::plain, nullptr, nullptr, meanwhile},
                 columns.width);
       }
       const std::size_t count = rows * layer.out_pad;
@@ -610,7 +624,7 @@ struct Pass {
       product({inputs(l + 1), layer.out_pad, rows, layer.out,
                transposed + layer.transposed + layer.out * columns.begin, columns.width, nullptr,
                inputs(l) + columns.begin, layer.in_pad, derivative_finish(l),
-               derivatives(l) + columns.begin, sums, ahead},
+               derivatives(l) + columns.begin, sums, meanwhile},
               columns.width);
     }
   }
@@ -619,9 +633,10 @@ struct Pass {
     const Layer& layer = shape.layers[l];
     for (std::size_t p = 0; p < panel_count(layer.out_pad); ++p) {
       const Panel columns = panel(layer.out_pad, p);
-      outer({inputs(l), layer.in_pad, rows, layer.in, inputs(l + 1) + columns.begin, layer.out_pad,
-             gradient + layer.parameters + (layer.in + 1) * columns.begin, columns.width, ahead},
-            columns.width);
+      outer(
+          {inputs(l), layer.in_pad, rows, layer.in, inputs(l + 1) + columns.begin, layer.out_pad,
+           gradient + layer.parameters + (layer.in + 1) * columns.begin, columns.width, meanwhile},
+          columns.width);
     }
   }
 
@@ -693,16 +708,17 @@ struct Pass {
 double accumulate(const Shape& shape, Loss loss, const float* parameters, const float* transposed,
                   const Rows& data, float scale, float* gradient, float* scratch) {
   double total = 0.0;
-  const std::size_t known = data.count + data.ahead;
-  Ahead ahead{data, tile, 0};
+  const std::size_t known = data.count + data.next_count;
+  Meanwhile meanwhile{data, tile, 0, gradient, gradient ? gradient + shape.parameters : nullptr};
   for (std::size_t begin = 0; begin < data.count; begin += tile) {
     const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
     const std::size_t end = begin + 3 * tile;
-    ahead.end = end < known ? end : known;
-    const Pass pass{shape, parameters, scratch, padded_rows(count), &ahead};
+    meanwhile.end = end < known ? end : known;
+    const Pass pass{shape, parameters, scratch, padded_rows(count), &meanwhile};
     pass.gather(data, begin, count);
     pass.forward(gradient != nullptr);
     total += pass.loss(loss, scale);
+    meanwhile.zero_the_rest();
     if (gradient) pass.backward(transposed, gradient);
   }
   return total;
@@ -785,23 +801,32 @@ NEYMAN_INLINE T reciprocal_root(T x) {
 #endif
 }
 
-/// What moves the parameters at one place.
+/// What moves the parameters from one place on; that place counts in the gradients.
 struct Moving {
-  float *parameters, *gradient, *first, *second;
+  float *parameters, *first, *second;
+  Gradients gradients;
+  std::size_t place;
+
+  template <class T>
+  NEYMAN_INLINE T gradient(std::size_t i) const {
+    T sum = load<T>(gradients.parts[0] + place + i);
+    for (std::size_t k = 1; k < gradients.count; ++k)
+      sum += load<T>(gradients.parts[k] + place + i);
+    return sum;
+  }
 };
 
 template <class T>
 NEYMAN_INLINE void adam_vector(const AdamStep& step, float decay, float l2, const Moving& at,
                                std::size_t i) {
   const T p = load<T>(at.parameters + i);
-  const T g = load<T>(at.gradient + i) + l2 * p;
+  const T g = at.gradient<T>(i) + l2 * p;
   const T m = step.beta1 * load<T>(at.first + i) + (1.0f - step.beta1) * g;
   const T v = step.beta2 * load<T>(at.second + i) + (1.0f - step.beta2) * g * g;
   const T size = reciprocal_root(v * step.second_scale + step.epsilon * step.epsilon);
   store(at.parameters + i, p - decay * p - step.learning_rate * m * size);
   store(at.first + i, m);
   store(at.second + i, v);
-  store(at.gradient + i, T{});
 }
 
 // by value: what the loop writes cannot be these
@@ -815,10 +840,10 @@ void adam_range(const AdamStep step, std::size_t count, float decay, float l2, c
 
 /// Biases are neither decayed nor penalised.
 void adam(const Shape& shape, const AdamStep& step, float* parameters, float* transposed,
-          float* gradient, float* first, float* second) {
+          const Gradients& gradients, float* first, float* second) {
   const auto update = [&](std::size_t at, std::size_t count, bool weights) {
     adam_range(step, count, weights ? step.weight_decay : 0.0f, weights ? step.l2 : 0.0f,
-               {parameters + at, gradient + at, first + at, second + at});
+               {parameters + at, first + at, second + at, gradients, at});
   };
   for (std::size_t l = 0; l + 1 < shape.count; ++l) {
     const Layer& layer = shape.layers[l];

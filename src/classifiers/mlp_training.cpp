@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <deque>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "classifiers/bootstrap.hpp"
@@ -112,7 +114,34 @@ double rate(const Mlp::Config& c, std::size_t step, std::size_t steps, std::size
   return warm;
 }
 
-/// A network in training: its parameters with all that Adam remembers.
+Buffer copy(const Buffer& from) {
+  Buffer to(from.size());
+  std::copy_n(from.data(), from.size(), to.data());
+  return to;
+}
+
+/// A network's parameters with all that Adam remembers. Each thread at work on a network has its
+/// own and takes every step itself, to the same bits: the gradients of the others are then all that
+/// travels between cores.
+struct Replica {
+  Buffer parameters, transposed, first, second, scratch;
+  std::atomic<std::size_t> steps = 0;  ///< that it has taken
+
+  explicit Replica(const Network& network)
+      : parameters(network.shape().parameters),
+        transposed(network.shape().transposed),
+        first(network.shape().parameters),
+        second(network.shape().parameters),
+        scratch(network.scratch()) {}
+
+  void copy(const Replica& from) {
+    for (const auto part :
+         {&Replica::parameters, &Replica::transposed, &Replica::first, &Replica::second})
+      std::copy_n((from.*part).data(), (from.*part).size(), (this->*part).data());
+  }
+};
+
+/// A network in training.
 class Trainer {
  public:
   Trainer(const Trainee& trainee, std::size_t features, const Course& course,
@@ -129,15 +158,8 @@ class Trainer {
         // AdamW's decay where the configuration has none.
         weight_decay_(config_.weight_decay.value_or(
             4.5 / std::sqrt(course.passes * weights.effective_rows()))),
-        parameters_(shape_.parameters),
-        transposed_(shape_.transposed),
-        first_(shape_.parameters),
-        second_(shape_.parameters),
-        scratch_(1),
-        gradients_(1),
         team_(std::min(thread_share(), groups_of(config_.batch_size))) {
-    scratch_[0] = network_->scratch();
-    gradients_[0] = Buffer(shape_.parameters);
+    for (std::size_t i = 0; i < team_.members(); ++i) replicas_.emplace_back(*network_);
     if (course.ranks != nullptr && course.ranks->size() > 1)
       over_ranks_.emplace(*course.ranks, shape_.parameters);
     if (trainee.bootstrap)
@@ -155,22 +177,23 @@ class Trainer {
     random_order(order_, seed_, epoch * course_.windows + window);
     const std::size_t steps_an_epoch = course_.windows * ((window_rows_ + batch_ - 1) / batch_);
     const std::size_t steps = steps_an_epoch * config_.epochs;
-    for (std::size_t begin = 0; begin < order_.size(); begin += batch_, ++step_) {
+    for (std::size_t begin = 0; begin < order_.size(); begin += batch_) {
       const std::size_t count = std::min(batch_, order_.size() - begin);
       const double part = static_cast<double>(begin) / static_cast<double>(order_.size());
       look_up(static_cast<double>(epoch) +
                   (static_cast<double>(window) + part) / static_cast<double>(course_.windows),
               count);
       loss_ += accumulate(begin, count, 1.0f / static_cast<float>(batch_));
-      update(rate(config_, step_, steps, steps_an_epoch));
+      take_step(rate(config_, step_, steps, steps_an_epoch));
     }
+    bring_up_to_date(0);
     rows_seen_ += order_.size();
     if (window + 1 == course_.windows) end_epoch();
   }
 
   /// The parameters to keep.
   Trained take() {
-    if (best_.size() == 0) best_ = copy(parameters_);
+    if (best_.size() == 0) best_ = copy(replicas_[0].parameters);
     const float* values = best_.data();
     if (!std::all_of(values, values + best_.size(), [](float v) { return std::isfinite(v); })) {
       throw Error("Mlp::fit: the training diverged: learning_rate is too high for these data");
@@ -194,7 +217,7 @@ class Trainer {
     if (now < lowest_) {
       lowest_ = now;
       since_best_ = 0;
-      best_ = copy(parameters_);
+      best_ = copy(replicas_[0].parameters);
     } else if (++since_best_ >= config_.patience) {
       done_ = true;
     }
@@ -234,72 +257,85 @@ class Trainer {
       draw(layer.in * layer.out, reach);
       draw(layer.out, l + 1 < shape_.count ? 2.0 * reach : 0.0);
     }
-    network_->pack(plain, parameters_.data());
-    kernels_.transpose(shape_, parameters_.data(), transposed_.data());
+    for (Replica& replica : replicas_) {
+      network_->pack(plain, replica.parameters.data());
+      kernels_.transpose(shape_, replica.parameters.data(), replica.transposed.data());
+    }
   }
 
-  /// Adds the gradient of a batch to gradients_[0]; returns Σ w·loss.
+  /// The gradient of a batch, group by group; returns Σ w·loss.
   double accumulate(std::size_t begin, std::size_t count, float scale) {
     const std::size_t group = group_rows(count);
     const std::size_t groups = (count + group - 1) / group;
-    const auto one_group = [&](std::size_t g) {
-      const std::size_t first = begin + g * group;
-      const std::size_t rows = std::min(group, begin + count - first);
-      return sum_group(first, rows, scale, gradients_[g].data(), scratch_[g].data());
-    };
-    if (groups == 1) return one_group(0);
-    while (scratch_.size() < groups) {
-      scratch_.push_back(network_->scratch());
-      gradients_.emplace_back(shape_.parameters);
-    }
+    auto& gradients = gradients_[replicas_.size() > 1 ? step_ % 2 : 0];
+    while (gradients.size() < groups) gradients.emplace_back(shape_.parameters);
     parts_.assign(groups, 0.0);
-    const bool over_ranks = over_ranks_ && for_ranks(group);
-    team_.run(groups, [&](std::size_t g) {
-      if (!over_ranks || over_ranks_->is_mine(g)) parts_[g] = one_group(g);
-    });
-    float* total = gradients_[0].data();
-    if (over_ranks)
-      (*over_ranks_)([&](std::size_t g) { return gradients_[g].data(); }, parts_, total);
-    for (std::size_t g = 1; g < groups; ++g) {
-      float* part = gradients_[g].data();
-      if (!over_ranks)
-        for (std::size_t i = 0; i < shape_.parameters; ++i) total[i] += part[i];
-      std::fill_n(part, shape_.parameters, 0.0f);
+    const bool over_ranks = over_ranks_ && for_ranks(group) && groups > 1;
+    team_.run(
+        groups, [&] { bring_up_to_date(0); },
+        [&](std::size_t g, std::size_t member) {
+          if (over_ranks && !over_ranks_->is_mine(g)) return;
+          const std::size_t first = begin + g * group;
+          const std::size_t rows = std::min(group, begin + count - first);
+          bring_up_to_date(member);
+          parts_[g] = sum_group(first, rows, scale, gradients[g], replicas_[member]);
+        });
+    to_sum_.clear();
+    for (const Buffer& gradient : gradients) to_sum_.push_back(gradient.data());
+    to_sum_.resize(groups);
+    if (over_ranks) {
+      (*over_ranks_)([&](std::size_t g) { return gradients[g].data(); }, parts_,
+                     gradients[0].data());
+      to_sum_.resize(1);
     }
     return std::accumulate(parts_.begin(), parts_.end(), 0.0);
   }
 
-  double sum_group(std::size_t begin, std::size_t count, float scale, float* gradient,
-                   float* scratch) const {
+  double sum_group(std::size_t begin, std::size_t count, float scale, Buffer& gradient,
+                   Replica& replica) const {
+    // Where a team shares the batches, a member mostly gets the same group of the next one.
+    const std::size_t next =
+        std::min(order_.size(), begin + (replicas_.size() > 1 ? batch_ : count));
     const Rows rows{rows_->data.data(),
                     rows_->stride,
                     order_.data() + begin,
                     count,
-                    order_.size() - begin - count,
+                    order_.data() + next,
+                    order_.size() - next,
                     balance_ ? factors_.data() : nullptr};
-    return kernels_.accumulate(shape_, static_cast<Loss>(config_.loss), parameters_.data(),
-                               transposed_.data(), rows, scale, gradient, scratch);
+    return kernels_.accumulate(shape_, static_cast<Loss>(config_.loss), replica.parameters.data(),
+                               replica.transposed.data(), rows, scale, gradient.data(),
+                               replica.scratch.data());
   }
 
-  void update(double relative_rate) {
-    const double t = static_cast<double>(step_ + 1);
+  /// Decides on the step that the last gradients ask for; replicas take it when they are used next.
+  void take_step(double relative_rate) {
+    const double t = static_cast<double>(++step_);
     const double learning_rate = config_.learning_rate * relative_rate;
-    AdamStep adam{};
-    adam.learning_rate = static_cast<float>(learning_rate / (1.0 - std::pow(config_.beta1, t)));
-    adam.beta1 = static_cast<float>(config_.beta1);
-    adam.beta2 = static_cast<float>(config_.beta2);
-    adam.second_scale = static_cast<float>(1.0 / (1.0 - std::pow(config_.beta2, t)));
-    adam.epsilon = 1e-8f;
-    adam.weight_decay = static_cast<float>(learning_rate * weight_decay_);
-    adam.l2 = static_cast<float>(config_.l2);
-    kernels_.adam(shape_, adam, parameters_.data(), transposed_.data(), gradients_[0].data(),
-                  first_.data(), second_.data());
+    adam_.learning_rate = static_cast<float>(learning_rate / (1.0 - std::pow(config_.beta1, t)));
+    adam_.beta1 = static_cast<float>(config_.beta1);
+    adam_.beta2 = static_cast<float>(config_.beta2);
+    adam_.second_scale = static_cast<float>(1.0 / (1.0 - std::pow(config_.beta2, t)));
+    adam_.epsilon = 1e-8f;
+    adam_.weight_decay = static_cast<float>(learning_rate * weight_decay_);
+    adam_.l2 = static_cast<float>(config_.l2);
   }
 
-  static Buffer copy(const Buffer& from) {
-    Buffer to(from.size());
-    std::copy_n(from.data(), from.size(), to.data());
-    return to;
+  /// Only for member 0, and for a member that holds a task: as long as it does, no other step is
+  /// decided on and the last gradients stay.
+  void bring_up_to_date(std::size_t member) {
+    Replica& own = replicas_[member];
+    const std::size_t steps = own.steps.load(std::memory_order_relaxed);
+    if (steps == step_) return;
+    if (steps + 1 < step_) {  // others did its tasks
+      const Replica& callers = replicas_[0];
+      while (callers.steps.load(std::memory_order_acquire) != step_) std::this_thread::yield();
+      own.copy(callers);
+    } else {
+      kernels_.adam(shape_, adam_, own.parameters.data(), own.transposed.data(),
+                    {to_sum_.data(), to_sum_.size()}, own.first.data(), own.second.data());
+    }
+    own.steps.store(step_, std::memory_order_release);
   }
 
   double held_out_loss() const {
@@ -311,9 +347,10 @@ class Trainer {
         [&](Block block) {
           Buffer scratch = network_->scratch();
           const Rows part{held_out.data.data(), held_out.stride, rows.data() + block.begin,
-                          block.size(), 0};
-          return kernels_.accumulate(shape_, static_cast<Loss>(config_.loss), parameters_.data(),
-                                     nullptr, part, 1.0f, nullptr, scratch.data());
+                          block.size()};
+          return kernels_.accumulate(shape_, static_cast<Loss>(config_.loss),
+                                     replicas_[0].parameters.data(), nullptr, part, 1.0f, nullptr,
+                                     scratch.data());
         },
         loss_block);
     return sum / static_cast<double>(rows.size());
@@ -330,10 +367,15 @@ class Trainer {
   const double weight_decay_;
   std::optional<std::array<double, 2>> balance_;  // of the sides, where the rows are bootstrapped
   std::optional<OrderedSum> over_ranks_;
-  Buffer parameters_, transposed_, first_, second_;
-  std::vector<Buffer> scratch_, gradients_;  // one for each group of a batch
-  std::vector<double> parts_;                // losses of the groups
   Team team_;
+  std::deque<Replica> replicas_;  // one for each member of the team
+  // Of each group of a batch; where there are several replicas, of two batches in turn.
+  std::array<std::vector<Buffer>, 2> gradients_;
+  std::vector<double> parts_;  // losses of the groups
+  // The last step: its number, and what it needs.
+  std::size_t step_ = 0;
+  AdamStep adam_{};
+  std::vector<const float*> to_sum_;
   std::size_t rows_since_check_ = 0;
 
   // Of the window and the epoch at work.
@@ -341,7 +383,7 @@ class Trainer {
   std::vector<std::uint32_t> order_;
   std::vector<float> factors_;
   double loss_ = 0.0;
-  std::size_t rows_seen_ = 0, step_ = 0;
+  std::size_t rows_seen_ = 0;
 
   std::vector<Mlp::Epoch> history_;
   Buffer best_;
