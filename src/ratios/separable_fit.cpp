@@ -3,6 +3,7 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/cholesky.hpp"
@@ -159,8 +160,10 @@ double TilePass::resolution() const {
   double total = 0.0;
   for (std::size_t r = 0; r < rows; ++r) {
     const float* p = posterior.data() + r * columns;
-    float squares = own_posterior[r] * own_posterior[r];
-    for (std::size_t j = 0; j < columns; ++j) squares += p[j] * p[j];
+    float sums[8] = {own_posterior[r] * own_posterior[r]};  // side by side: columns are 16 n
+    for (std::size_t j = 0; j < columns; j += 8)
+      for (std::size_t i = 0; i < 8; ++i) sums[i] += p[j + i] * p[j + i];
+    const float squares = std::accumulate(sums, sums + 8, 0.0f);
     total += static_cast<double>(weights[r] / squares);
   }
   return total;
@@ -249,10 +252,8 @@ bool train(Features& features, Coefficients& coefficients, const PolynomialBasis
       coefficient_moments.step(coefficients.data(), coefficient_gradient, rate, step + 1);
     }
     check_stop();
-    // Each batch weighs one. A sum that is not a number is not enough either.
-    if (nodes.integral() == Integral::lattice &&
-        !(resolution >= least_resolution * static_cast<double>(batches)))
-      return false;
+    // Each batch weighs one.
+    if (too_coarse(nodes, resolution / static_cast<double>(batches))) return false;
     if (options.progress == nullptr) continue;
     options.progress->merit("loss", loss / static_cast<double>(batches));
     options.progress->reach(static_cast<double>(epoch + 1) / static_cast<double>(options.epochs));
@@ -296,22 +297,24 @@ class Newton {
   const std::vector<double>& precision() const { return precision_; }
 
   CoefficientFit fit(const Coefficients& start, Progress* progress) {
-    constexpr double usual_iterations = 12.0;
+    constexpr double usual_iterations = 10.0;
     Eigen::VectorXd w = to_vector(start);
     Slope slope = gradient(w, events_);
     CoefficientFit result;
+    bool stuck = false;
     for (int iteration = 0; iteration < most_iterations; ++iteration) {
       if (progress != nullptr) {
         progress->merit("held-out loss", slope.loss / sum(events_.weights));
         progress->reach(iteration / usual_iterations);
       }
-      const bool anew = iteration == 0 || iteration == 2 || iteration % 5 == 0;
-      const bool choose = evidence_ && iteration < evidence_iterations;
-      if (anew) hessian_ = hessian(w);
-      if (choose) choose_precisions(w, slope.total());
-      if (anew || choose) factorise();
+      if (stuck || iteration == 2 || iteration % 10 == 0) {
+        look_anew(w);
+        if (iteration > 0 && too_coarse(nodes_, resolution_)) break;  // and only becomes more so
+        if (evidence_ && iteration < evidence_iterations) choose_precisions(w, slope.total());
+        factorise();
+      }
       const Eigen::VectorXd g = slope.total() + prior().cwiseProduct(w);
-      Eigen::VectorXd step = -solve(g);
+      Eigen::VectorXd step = -newton_step(g);
       const double expected = -0.5 * g.dot(step);
       // Half a unit of log-likelihood is one standard deviation of one coefficient.
       if (iteration >= (evidence_ ? evidence_iterations : 2) && expected < 0.02) {
@@ -325,12 +328,17 @@ class Newton {
         Slope there = gradient(next, events_);
         // To the precision of the sums.
         if (objective(there, next) > before + 1e-7 * std::abs(before)) continue;
+        remember(step, there.total() + prior().cwiseProduct(next) - g);
         w = next;
         slope = std::move(there);
         lower = true;
       }
-      if (!lower) break;
+      // What the steps taught may be wrong by now.
+      stuck = !lower;
+      if (stuck && steps_.empty()) break;
     }
+    if (moved_since_hessian(w) > 0.1) look_anew(w);
+    factorise();
     result.coefficients = to_coefficients(w);
     result.resolution = resolution_;
     result.effective = effective();
@@ -406,14 +414,15 @@ class Newton {
   Eigen::MatrixXd hessian(const Eigen::VectorXd& w) {
     const Coefficients a = to_coefficients(w);
     const std::size_t n = events_.size();
-    const std::size_t t = terms(), pairs = t * (t + 1) / 2, width = features_.stride();
+    const std::size_t t = terms(), pairs = t * (t + 1) / 2;
+    const std::size_t phis = features_.size(), width = round_up(phis * (phis + 1) / 2, 8);
     // Each event tells of all pairs of terms: of many terms, few events tell enough.
     constexpr std::size_t many_pairs = 700;
-    const std::size_t used = std::min(
-        n, pairs > many_pairs ? 200 * features_.size() : std::max(hessian_events, 20 * size_));
-    constexpr std::size_t chunk = 16 * tile;
-    std::vector<std::vector<float>> sums(pairs, std::vector<float>(features_.size() * width, 0.0f));
-    mlp::Buffer phi(chunk * width), covariance(chunk * pairs);
+    const std::size_t used =
+        std::min(n, pairs > many_pairs ? 200 * phis : std::max(hessian_events, 20 * size_));
+    constexpr std::size_t chunk = 8 * tile, columns = mlp::panel_units * mlp::unit;
+    // Both factors are symmetric: sums over events of pairs of terms times pairs of φ.
+    mlp::Buffer covariance(chunk * pairs), products(chunk * width), sums(pairs * width);
     double weight = 0.0, effective_nodes = 0.0;
     for (std::size_t begin = 0; begin < used; begin += chunk) {
       const std::size_t count = std::min(chunk, used - begin), rows = round_up(count, tile);
@@ -423,7 +432,7 @@ class Newton {
         const auto& nodes = nodes_[(begin + at.begin) / tile];
         pass.run(events_, begin + at.begin, at.size(), a, nodes, false);
         posterior_covariance(pass, nodes, covariance.data() + at.begin * pairs);
-        std::copy_n(pass.phi.data(), pass.rows * width, phi.data() + at.begin * width);
+        multiply_pairs(pass, products.data() + at.begin * width, width);
         for (std::size_t r = 0; r < at.size(); ++r)
           part[at.index] += events_.weights[begin + at.begin + r];
         part_nodes[at.index] = pass.resolution();
@@ -433,64 +442,105 @@ class Newton {
       });
       weight += sum(part);
       effective_nodes += sum(part_nodes);
-      parallel_tasks(pairs, [&](std::size_t pair) {
-        mlp::Buffer scaled(tile * width);
-        for (std::size_t row = 0; row < rows; row += tile) {
-          for (std::size_t r = 0; r < tile; ++r) {
-            const float c = covariance[(row + r) * pairs + pair];
-            for (std::size_t j = 0; j < width; ++j)
-              scaled[r * width + j] = c * phi[(row + r) * width + j];
-          }
-          mlp::kernels().add_outer({phi.data() + row * width, width}, features_.size(),
-                                   {scaled.data(), width}, {sums[pair].data(), width}, tile, width);
-        }
-      });
+      // Few rows at a time, which stay in the cache from one panel of columns to the next.
+      for (std::size_t row = 0; row < rows; row += 2 * tile) {
+        parallel_tasks((width + columns - 1) / columns, [&](std::size_t task) {
+          const std::size_t first = task * columns;
+          mlp::kernels().add_outer({covariance.data() + row * pairs, pairs}, pairs,
+                                   {products.data() + row * width + first, width},
+                                   {sums.data() + first, width}, std::min(2 * tile, rows - row),
+                                   std::min(columns, width - first));
+        });
+      }
     }
     resolution_ = effective_nodes / weight;
-    return assemble(sums, sum(events_.weights) / weight);
+    return assemble(sums, width, sum(events_.weights) / weight);
+  }
+
+  /// φ_i φ_j of each event of a tile; i ≤ j.
+  static void multiply_pairs(const TilePass& pass, float* out, std::size_t stride) {
+    const std::size_t phis = pass.features.size();
+    for (std::size_t r = 0; r < pass.rows; ++r) {
+      const float* phi = pass.phi.data() + r * pass.features.stride();
+      float* to = out + r * stride;
+      for (std::size_t i = 0; i < phis; ++i)
+        for (std::size_t j = i; j < phis; ++j) *to++ = phi[i] * phi[j];
+    }
   }
 
   /// Cov(P_k, P_l) over the posterior of each event of a tile, times its weight; k ≤ l.
   static void posterior_covariance(const TilePass& pass, const NodeSets::Set& nodes, float* out) {
-    const std::size_t t = pass.basis.size(), pairs = t * (t + 1) / 2, width = round_up(pairs, 8);
-    mlp::Buffer products(pass.columns * width), means(tile * width);
-    for (std::size_t j = 0; j < pass.columns; ++j) {
-      const float* p = nodes.by_node.data() + j * pass.term_stride;
-      float* to = products.data() + j * width;
-      for (std::size_t k = 0; k < t; ++k)
-        for (std::size_t l = k; l < t; ++l) *to++ = p[k] * p[l];
-    }
-    mlp::kernels().multiply({pass.posterior.data(), pass.columns}, pass.columns,
-                            {products.data(), width}, nullptr, {means.data(), width}, pass.rows,
-                            width);
-    for (std::size_t r = 0; r < pass.rows; ++r) {
-      const float* mean = pass.mean.data() + r * pass.term_stride;
-      const float* from = means.data() + r * width;
-      const float* own = pass.own.data() + r * pass.term_stride;
-      const float mine = pass.own_posterior[r];
-      for (std::size_t k = 0; k < t; ++k)
-        for (std::size_t l = k; l < t; ++l)
-          *out++ = pass.weights[r] * (*from++ + mine * own[k] * own[l] - mean[k] * mean[l]);
+    const std::size_t t = pass.basis.size(), pairs = t * (t + 1) / 2;
+    // As many pairs at a time as the products of all nodes stay in the cache for.
+    constexpr std::size_t some = mlp::panel_units * mlp::unit;
+    mlp::Buffer products(pass.columns * some), means(tile * some);
+    struct Run {
+      std::size_t k, l, count;  // the pairs (k, l), (k, l + 1), …
+    };
+    std::size_t k = 0, l = 0;
+    for (std::size_t begin = 0; begin < pairs; begin += some) {
+      std::vector<Run> runs;
+      const std::size_t size = std::min(some, pairs - begin);
+      for (std::size_t left = size; left > 0; left -= runs.back().count) {
+        runs.push_back({k, l, std::min(left, t - l)});
+        l += runs.back().count;
+        if (l == t) l = ++k;
+      }
+      for (std::size_t j = 0; j < pass.columns; ++j) {
+        const float* p = nodes.by_node.data() + j * pass.term_stride;
+        float* to = products.data() + j * some;
+        for (const Run& run : runs)
+          for (std::size_t i = 0; i < run.count; ++i) *to++ = p[run.k] * p[run.l + i];
+      }
+      mlp::kernels().multiply({pass.posterior.data(), pass.columns}, pass.columns,
+                              {products.data(), some}, nullptr, {means.data(), some}, pass.rows,
+                              round_up(size, mlp::unit));
+      for (std::size_t r = 0; r < pass.rows; ++r) {
+        const float* mean = pass.mean.data() + r * pass.term_stride;
+        const float* from = means.data() + r * some;
+        const float* own = pass.own.data() + r * pass.term_stride;
+        const float mine = pass.own_posterior[r];
+        float* to = out + r * pairs + begin;
+        for (const Run& run : runs)
+          for (std::size_t i = run.l; i < run.l + run.count; ++i)
+            *to++ =
+                pass.weights[r] * (*from++ + mine * own[run.k] * own[i] - mean[run.k] * mean[i]);
+      }
     }
   }
 
-  Eigen::MatrixXd assemble(const std::vector<std::vector<float>>& sums, double scale) const {
+  /// All coefficients of one pair of φ lie together, so that memory is written in order.
+  Eigen::MatrixXd assemble(const mlp::Buffer& sums, std::size_t width, double scale) const {
     Eigen::MatrixXd out(static_cast<Index>(size_), static_cast<Index>(size_));
     const auto t = static_cast<Index>(terms()), count = static_cast<Index>(features_.size());
-    const auto width = static_cast<Index>(features_.stride());
     std::size_t pair = 0;
-    for (Index k = 0; k < t; ++k)
-      for (Index l = k; l < t; ++l, ++pair)
-        for (Index i = 0; i < count; ++i)
-          for (Index j = 0; j < count; ++j)
-            out(i * t + k, j * t + l) = out(j * t + l, i * t + k) =
-                scale *
-                static_cast<double>(
-                    sums[pair][static_cast<std::size_t>(std::min(i, j) * width + std::max(i, j))]);
+    for (Index i = 0; i < count; ++i)
+      for (Index j = i; j < count; ++j, ++pair) {
+        const float* from = sums.data() + pair;
+        for (Index k = 0; k < t; ++k)
+          for (Index l = k; l < t; ++l, from += width)
+            out(i * t + k, j * t + l) = out(i * t + l, j * t + k) = out(j * t + k, i * t + l) =
+                out(j * t + l, i * t + k) = scale * static_cast<double>(*from);
+      }
     return out;
   }
 
+  /// Second derivatives at w.
+  void look_anew(const Eigen::VectorXd& w) {
+    hessian_ = hessian(w);
+    hessian_at_ = w;
+    factored_ = false;
+  }
+  /// How far w is from where the second derivatives were taken, in standard deviations: the root
+  /// of the mean square over the coefficients.
+  double moved_since_hessian(const Eigen::VectorXd& w) const {
+    const Eigen::VectorXd by = w - hessian_at_;
+    return std::sqrt(by.dot(hessian_ * by) / static_cast<double>(size_));
+  }
+
   void factorise() {
+    if (std::exchange(factored_, true)) return;
+    steps_.clear();
     const double largest = hessian_.diagonal().maxCoeff();
     // Single precision inside: what it cannot resolve is not determined.
     for (double part = 1e-7; part < 1.0; part *= 10.0) {
@@ -500,6 +550,30 @@ class Newton {
       if (cholesky(factor_.data(), size_)) return;
     }
   }
+
+  /// What a step taught: s, by which it moved, and y, by which that changed the gradient.
+  struct Step {
+    Eigen::VectorXd s, y;
+    double curvature;
+  };
+  void remember(const Eigen::VectorXd& s, const Eigen::VectorXd& y) {
+    const double curvature = s.dot(y);
+    if (curvature > 1e-8 * s.norm() * y.norm()) steps_.push_back({s, y, curvature});
+  }
+  /// H⁻¹ g, with H the second derivatives as the steps since have corrected them (Nocedal 1980):
+  /// they are dear, and gradients are not.
+  Eigen::VectorXd newton_step(Eigen::VectorXd g) const {
+    std::vector<double> along(steps_.size());
+    for (std::size_t i = steps_.size(); i-- > 0;) {
+      along[i] = steps_[i].s.dot(g) / steps_[i].curvature;
+      g -= along[i] * steps_[i].y;
+    }
+    g = solve(std::move(g));
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      g += (along[i] - steps_[i].y.dot(g) / steps_[i].curvature) * steps_[i].s;
+    return g;
+  }
+
   /// H⁻¹ times a vector, or times several.
   template <class Right>
   Right solve(Right right) const {
@@ -552,18 +626,28 @@ class Newton {
   double effective() const { return sum(determined()); }
 
   /// MacKay's updates, precision = determined / Σ w², each with the w that the quadratic
-  /// approximation gives for the last.
+  /// approximation gives for the last. Where a group is not determined they go on for long, by
+  /// steps that shrink slowly: the last one goes where the steps lead (Aitken).
   void choose_precisions(const Eigen::VectorXd& w, const Eigen::VectorXd& gradient) {
-    for (int update = 0; update < 3; ++update) {
+    constexpr int updates = 3;
+    constexpr double slowest = 0.8;
+    std::vector<double> steps(groups(), 0.0);  // of the logarithms
+    for (int update = 0; update < updates; ++update) {
       factorise();
       const Eigen::VectorXd slope = gradient + prior().cwiseProduct(w), next = w - solve(slope);
       const auto known = determined();
       std::vector<double> squares(groups(), 0.0);
       for (std::size_t i = 0; i < size_; ++i)
         squares[group(i)] += next[static_cast<Index>(i)] * next[static_cast<Index>(i)];
-      for (std::size_t g = 0; g < groups(); ++g)
-        if (squares[g] > 0.0)
-          precision_[g] = std::clamp(std::max(known[g], 0.01) / squares[g], 1e-8, 1e12);
+      for (std::size_t g = 0; g < groups(); ++g) {
+        if (!(squares[g] > 0.0)) continue;
+        double step = std::log(std::max(known[g], 0.01) / squares[g] / precision_[g]);
+        const double shrinks = update + 1 < updates ? 0.0 : step / steps[g];
+        if (shrinks > 0.0) step /= 1.0 - std::min(shrinks, slowest);
+        precision_[g] = std::clamp(precision_[g] * std::exp(step), 1e-8, 1e12);
+        steps[g] = step;
+      }
+      factored_ = false;
     }
   }
 
@@ -594,7 +678,10 @@ class Newton {
   std::vector<double> precision_;
   double resolution_ = 0.0;
   Eigen::MatrixXd hessian_;
-  Eigen::MatrixXd factor_;  // in its lower triangle
+  Eigen::VectorXd hessian_at_;
+  Eigen::MatrixXd factor_;  // of the second derivatives with the prior's; in its lower triangle
+  bool factored_ = false;
+  std::vector<Step> steps_;  // since then
 };
 
 }  // namespace

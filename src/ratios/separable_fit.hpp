@@ -103,8 +103,12 @@ struct TrainingOptions {
   Progress* progress;  ///< or null
 };
 
-/// Below this effective number of nodes in an event's posterior, a lattice is too coarse.
-inline constexpr double least_resolution = 5.0;
+/// Whether so small an effective number of nodes in an event's posterior is too few. (A number that
+/// is none is too few as well.)
+inline bool too_coarse(const NodeSets& nodes, double resolution) {
+  constexpr double least = 5.0;
+  return nodes.integral() == Integral::lattice && !(resolution >= least);
+}
 
 /// Step 1: trains features and coefficients together on `events`. Returns false, with both half
 /// trained, where a lattice turns out to be too coarse.

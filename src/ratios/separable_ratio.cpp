@@ -82,10 +82,6 @@ std::size_t normaliser_degree(std::size_t parameters) {
   return parameters <= 5 ? degrees[parameters - 1] : 3;
 }
 
-bool too_coarse(const NodeSets& nodes, double resolution) {
-  return nodes.integral() == Integral::lattice && !(resolution >= least_resolution);
-}
-
 /// Random θ say less than those of a lattice, but what they say has no bias.
 std::size_t contrast_nodes(std::size_t lattice_nodes) { return 10 * lattice_nodes; }
 
