@@ -18,9 +18,9 @@ WHY = {
     "histogram": "two passes over the scores, one for their range and the check that they are finite, one that counts "
                  "them in 16 384 cells, take most of it; the rest are the sigmoid that fills empty bins and the bins",
     "kde": "counting takes a millisecond, as for histograms, and the rest looks each score up on a grid of 1024 points",
-    "events": "two fifths of it are the random numbers themselves (six of 64 bits an event, three made normal, two "
-              "exponential), the rest moving columns into rows, the choice of components, the product with the matrix and "
-              "the memory of the result",
+    "events": "half of it are the random numbers themselves (six of 64 bits an event, three made normal, two "
+              "exponential), the rest the product with the matrix, the choice of components, scaling, and moving 40 MB to "
+              "memory",
 }
 
 
