@@ -207,8 +207,7 @@ class SmoothAcross::Model::Fitter {
   }
 
   void run() {
-    VectorXd beta = VectorXd::Zero(index(model_.size()));
-    beta = improve(beta, subset_, 30);
+    VectorXd beta = improve(start(), subset_, 30);
     if (subset_.size() < events()) {
       std::vector<std::uint32_t> all(events());
       for (std::size_t e = 0; e < all.size(); ++e) all[e] = static_cast<std::uint32_t>(e);
@@ -258,6 +257,37 @@ class SmoothAcross::Model::Fitter {
   };
 
   std::size_t events() const { return first_row_.size() - 1; }
+
+  /// What is the same at all θ, fitted by itself. Where the score saturates most rows, a step from
+  /// zero would lead far away, and precisions chosen there mean nothing.
+  VectorXd start() const {
+    Model same(model_);
+    same.terms.assign(same.shapes(), 1);
+    for (std::size_t j = 0; j <= same.shapes(); ++j) same.first_term[j] = j;
+    const VectorXd found = Fitter(same, rows_).climb();
+    VectorXd beta = VectorXd::Zero(index(model_.size()));
+    for (std::size_t j = 0; j < model_.shapes(); ++j)
+      beta[index(model_.first_term[j])] = found[index(j)];
+    return beta;
+  }
+
+  /// The maximum with precisions as they are, by steps of Newton's method that never lead down.
+  VectorXd climb() const {
+    VectorXd beta = VectorXd::Zero(index(model_.size()));
+    auto sums = accumulate(beta, subset_, true);
+    for (int step = 0; step < 30; ++step) {
+      MatrixXd curvature = sums.curvature;
+      curvature.diagonal() += precision_;
+      const VectorXd gradient = sums.gradient - precision_.cwiseProduct(beta);
+      VectorXd next = curvature.llt().solve(gradient);
+      const double expected = 0.5 * gradient.dot(next);
+      if (expected < 1e-3) break;
+      next += beta;
+      sums = walk(beta, next, sums, subset_, true);
+      beta = next;
+    }
+    return beta;
+  }
 
   void find_events() {
     for (std::size_t i = 0; i < rows_.logits.size(); ++i)

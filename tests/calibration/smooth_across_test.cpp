@@ -207,13 +207,13 @@ TEST(SmoothAcross, WorksInTwoDimensions) {
 TEST(SmoothAcross, MakesTheRowsLikelierWithManyParametersAndFewEventsToo) {
   // θ ~ N(0, 0.1) and x ~ N(θ, 0.1) in ten dimensions, far inside the ranges, with the marginal as
   // denominator and a score with twice the slope and noise: most rows are saturated, so that a
-  // Newton step from zero leads far away: of four seeds, this one did not come back.
+  // Newton step from zero leads far away.
   constexpr std::size_t dimensions = 10, companions = 4;
   const double sigma = std::sqrt(0.1);
   std::vector<Parameter> parameters;
   for (std::size_t d = 0; d < dimensions; ++d)
     parameters.push_back({"t" + std::to_string(d), -6.0 * sigma, 6.0 * sigma, {}});
-  for (const std::uint64_t seed : {3}) {
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
     RandomStream random(seed, "test");
     Table table;
     std::vector<double> points;
@@ -255,7 +255,8 @@ TEST(SmoothAcross, MakesTheRowsLikelierWithManyParametersAndFewEventsToo) {
     const double after = likelihood([&](std::size_t i) {
       return calibration.log_ratios(Logits{table.logits[i]}, table.points.row(i))[0];
     });
-    EXPECT_GT(after, before) << seed;
+    // Half the slope everywhere makes it 0.65 to 0.69 of what it was.
+    EXPECT_GT(after, 0.72 * before) << seed;
   }
 }
 
