@@ -280,14 +280,12 @@ class Trainer {
           bring_up_to_date(member);
           parts_[g] = sum_group(first, rows, scale, gradients[g], replicas_[member]);
         });
-    to_sum_.clear();
-    for (const Buffer& gradient : gradients) to_sum_.push_back(gradient.data());
-    to_sum_.resize(groups);
-    if (over_ranks) {
+    if (over_ranks)
       (*over_ranks_)([&](std::size_t g) { return gradients[g].data(); }, parts_,
                      gradients[0].data());
-      to_sum_.resize(1);
-    }
+    to_sum_.clear();
+    for (std::size_t g = 0; g < (over_ranks ? 1 : groups); ++g)
+      to_sum_.push_back(gradients[g].data());
     return std::accumulate(parts_.begin(), parts_.end(), 0.0);
   }
 
