@@ -149,7 +149,7 @@ std::vector<double> balanced_weights(const char* function, const TrainingSet& da
   check_at_least(function, "rows", n, 2);
   check_rows(function, data);
   const double half = 0.5 * static_cast<double>(n);
-  if (data.weights.empty()) {
+  if (data.weights.empty()) {  // as if all were one, in one pass instead of four
     const auto zeros = std::count(data.denominator.begin(), data.denominator.end(), 0);
     const double count[2] = {double(zeros), double(n) - double(zeros)};
     check_sides(function, count);

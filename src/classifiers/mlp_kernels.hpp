@@ -110,8 +110,8 @@ struct Kernels {
   void (*adam)(const Shape&, const AdamStep&, float* parameters, float* transposed,
                const Gradients&, float* first, float* second);
   void (*transpose)(const Shape&, const float* parameters, float* transposed);
-  /// Standardises the rows with these numbers (their `columns` first values) into rows of floats,
-  /// `out_stride` apart, a multiple of `unit`, which hold zeros beyond the columns' unit.
+  /// Standardises the rows with these numbers (their first `columns` values) into rows of floats,
+  /// `out_stride` apart, a multiple of `unit`, that hold zeros before and keep them beyond.
   void (*standardise)(const Inputs&, std::size_t columns, const std::uint32_t* rows,
                       std::size_t count, float* out, std::size_t out_stride);
   /// Logits; false where an input is not finite.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <span>
 
 #include "neyman/simulators/distribution.hpp"
 #include "neyman/simulators/mixture_weights.hpp"
