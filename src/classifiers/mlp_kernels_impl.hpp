@@ -52,15 +52,34 @@ NEYMAN_INLINE T splat(float value) {
   return value - T{};  // and not T{} + value, which would turn -0 into 0
 }
 
-/// The first unit of a vector; free, where a second broadcast would cost.
-NEYMAN_INLINE Unit first_unit(Vector v) {
+// Half a vector keeps a multiplier as busy as a whole one, so that two rows share the vector in
+// which their last units are summed.
 #if defined(__AVX512F__)
-  return (Unit)_mm512_castps512_ps256((__m512)v);
-#else
-  (void)v;
-  return Unit{};
-#endif
+NEYMAN_INLINE Vector pair_of(Unit first, Unit second) {
+  return (Vector)_mm512_insertf32x8(_mm512_castps256_ps512((__m256)first), (__m256)second, 1);
 }
+NEYMAN_INLINE Vector twice(const float* from) {
+  return (Vector)_mm512_broadcast_f32x8(_mm256_loadu_ps(from));
+}
+/// The first unit of one vector and the second of another.
+NEYMAN_INLINE Vector mixed(Vector first, Vector second) {
+  return (Vector)_mm512_mask_blend_ps(0xff00, (__m512)first, (__m512)second);
+}
+NEYMAN_INLINE Unit first_of(Vector v) { return (Unit)_mm512_castps512_ps256((__m512)v); }
+NEYMAN_INLINE Unit second_of(Vector v) { return (Unit)_mm512_extractf32x8_ps((__m512)v, 1); }
+/// A number in all lanes, once and for all: compilers would fill both halves of a mixture anew.
+NEYMAN_INLINE Vector in_register(Vector v) {
+  asm("" : "+v"(v));
+  return v;
+}
+#else  // no vector is wider than a unit: named, but never called
+NEYMAN_INLINE Vector pair_of(Unit, Unit) { return Vector{}; }
+NEYMAN_INLINE Vector twice(const float*) { return Vector{}; }
+NEYMAN_INLINE Vector mixed(Vector, Vector) { return Vector{}; }
+NEYMAN_INLINE Unit first_of(Vector) { return Unit{}; }
+NEYMAN_INLINE Unit second_of(Vector) { return Unit{}; }
+NEYMAN_INLINE Vector in_register(Vector) { return Vector{}; }
+#endif
 
 /// a > b ? a : b in one instruction where the compiler, mindful of NaN, takes two.
 template <class T>
@@ -269,30 +288,34 @@ void product_strip(const Product& w, std::size_t column) {
   for (std::size_t row = 0; row < w.rows; row += block_rows) {
     if (w.meanwhile) w.meanwhile->some();
     Vector sums[block_rows][full];
-    Unit rest[block_rows][1];
+    Vector rest[block_rows / 2];
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < block_rows; ++r) {
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v)
         sums[r][v] = w.bias ? load<Vector>(w.bias + column + v * lanes) : Vector{};
       if constexpr (half)
-        rest[r][0] = w.bias ? load<Unit>(w.bias + column + vectors * lanes) : Unit{};
+        rest[r / 2] = w.bias ? twice(w.bias + column + vectors * lanes) : Vector{};
     }
     const float* a = w.a + row * w.lda;
     const float* b = w.b + column;
 #pragma GCC unroll 4
     for (std::size_t k = 0; k < w.depth; ++k, ++a, b += w.ldb) {
       Vector bv[full];
-      Unit bh{};
+      Vector bh{}, before{};
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) bv[v] = load<Vector>(b + v * lanes);
-      if constexpr (half) bh = load<Unit>(b + vectors * lanes);
+      if constexpr (half) bh = twice(b + vectors * lanes);
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < block_rows; ++r) {
-        const Vector s = splat<Vector>(a[r * w.lda]);
+        Vector s = splat<Vector>(a[r * w.lda]);
+        if constexpr (half) s = in_register(s);
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v) sums[r][v] += s * bv[v];
-        if constexpr (half) rest[r][0] += first_unit(s) * bh;
+        if constexpr (half) {
+          if (r % 2 == 1) rest[r / 2] += mixed(before, s) * bh;
+          before = s;
+        }
       }
     }
     with_finish(
@@ -300,7 +323,13 @@ void product_strip(const Product& w, std::size_t column) {
 #pragma GCC unroll 4
           for (int v = 0; v < vectors; ++v)
             finish_column<finish>(sums, v, w, row, column + v * lanes);
-          if constexpr (half) finish_column<finish>(rest, 0, w, row, column + vectors * lanes);
+          if constexpr (half) {
+            Unit units[block_rows][1];
+#pragma GCC unroll 8
+            for (std::size_t r = 0; r < block_rows; ++r)
+              units[r][0] = r % 2 == 0 ? first_of(rest[r / 2]) : second_of(rest[r / 2]);
+            finish_column<finish>(units, 0, w, row, column + vectors * lanes);
+          }
         });
   }
 }
@@ -320,36 +349,48 @@ template <int vectors, bool half, int count>
 NEYMAN_INLINE void outer_block(const Outer& w, std::size_t column, std::size_t input) {
   constexpr std::size_t full = vectors > 0 ? vectors : 1;
   float* g = w.g + input * w.ldg + column;
+  float* g_half = g + vectors * lanes;
   Vector sums[count][full];
-  Unit rest[count];
+  Vector rest[(count + 1) / 2];
 #pragma GCC unroll 8
   for (int i = 0; i < count; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) sums[i][v] = load<Vector>(g + i * w.ldg + v * lanes);
-    if constexpr (half) rest[i] = load<Unit>(g + i * w.ldg + vectors * lanes);
+    if constexpr (half) {
+      if (i % 2 == 0) {  // of an input without another, both units are the same
+        const int other = i + 1 < count ? i + 1 : i;
+        rest[i / 2] = pair_of(load<Unit>(g_half + i * w.ldg), load<Unit>(g_half + other * w.ldg));
+      }
+    }
   }
   const float* a = w.a + input;
   const float* d = w.d + column;
 #pragma GCC unroll 4
   for (std::size_t row = 0; row < w.rows; ++row, a += w.lda, d += w.ldd) {
     Vector dv[full];
-    Unit dh{};
+    Vector dh{}, before{};
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) dv[v] = load<Vector>(d + v * lanes);
-    if constexpr (half) dh = load<Unit>(d + vectors * lanes);
+    if constexpr (half) dh = twice(d + vectors * lanes);
 #pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
-      const Vector s = splat<Vector>(a[i]);
+      Vector s = splat<Vector>(a[i]);
+      if constexpr (half) s = in_register(s);
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) sums[i][v] += s * dv[v];
-      if constexpr (half) rest[i] += first_unit(s) * dh;
+      if constexpr (half) {
+        if (i % 2 == 1) rest[i / 2] += mixed(before, s) * dh;
+        if (i % 2 == 0 && i + 1 == count) rest[i / 2] += s * dh;
+        before = s;
+      }
     }
   }
 #pragma GCC unroll 8
   for (int i = 0; i < count; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) store(g + i * w.ldg + v * lanes, sums[i][v]);
-    if constexpr (half) store(g + i * w.ldg + vectors * lanes, rest[i]);
+    if constexpr (half)
+      store(g_half + i * w.ldg, i % 2 == 0 ? first_of(rest[i / 2]) : second_of(rest[i / 2]));
   }
 }
 
@@ -360,15 +401,31 @@ void outer_strip(const Outer& w, std::size_t column) {
     if (w.meanwhile) w.meanwhile->some();
     outer_block<vectors, half, block_rows>(w, column, i);
   }
-  if (block_rows > 4 && i + 4 <= w.inputs) {
-    outer_block<vectors, half, 4>(w, column, i);
-    i += 4;
+  // In one block: the sums of a small one alone would wait for each other.
+  switch (w.inputs - i) {
+    case 1:
+      return outer_block<vectors, half, 1>(w, column, i);
+    case 2:
+      return outer_block<vectors, half, 2>(w, column, i);
+    case 3:
+      return outer_block<vectors, half, 3>(w, column, i);
+    default:
+      break;
   }
-  if (i + 2 <= w.inputs) {
-    outer_block<vectors, half, 2>(w, column, i);
-    i += 2;
+  if constexpr (block_rows > 4) {
+    switch (w.inputs - i) {
+      case 4:
+        return outer_block<vectors, half, 4>(w, column, i);
+      case 5:
+        return outer_block<vectors, half, 5>(w, column, i);
+      case 6:
+        return outer_block<vectors, half, 6>(w, column, i);
+      case 7:
+        return outer_block<vectors, half, 7>(w, column, i);
+      default:
+        break;
+    }
   }
-  if (i < w.inputs) outer_block<vectors, half, 1>(w, column, i);
 }
 
 /// Cuts the `width` columns of a panel into strips that fit the registers.
@@ -553,33 +610,59 @@ struct Pass {
     return shape.activation == Activation::tanh ? Finish::times_tanh : Finish::times_silu;
   }
 
-  /// The inputs of the output layer become ∂/∂z of the layer below; with a gradient, adds to the
-  /// output layer's weights and to the biases below.
-  template <Finish finish, class T>
-  NEYMAN_INLINE void output_columns(std::size_t column, float* gradient,
-                                    float* bias_gradient) const {
-    const Layer& layer = output();
-    const T w = load<T>(parameters + layer.parameters + column);
+  /// Sums over rows of a column of the output layer's inputs, in two chains, so that the latency of
+  /// one hides behind the other.
+  template <class T>
+  struct OutputColumn {
+    T w, weight_sums[2] = {}, bias_sums[2] = {};
+
+    template <Finish finish>
+    NEYMAN_INLINE void row(std::size_t chain, float factor, float* a, const float* d) {
+      weight_sums[chain] += factor * load<T>(a);
+      const T below = finished<finish>(factor * w, a, d);
+      bias_sums[chain] += below;
+      store(a, below);
+    }
+    NEYMAN_INLINE void add(float* weight_gradient, float* bias_gradient) const {
+      if (weight_gradient)
+        store(weight_gradient, load<T>(weight_gradient) + weight_sums[0] + weight_sums[1]);
+      if (bias_gradient) store(bias_gradient, load<T>(bias_gradient) + bias_sums[0] + bias_sums[1]);
+    }
+  };
+
+  /// The inputs of the output layer become ∂/∂z of the layer below, for a strip of `vectors`
+  /// vectors (and half a vector) of columns; with gradients, adds to those of the output layer's
+  /// weights and of the biases below.
+  template <Finish finish, int vectors, bool half>
+  NEYMAN_INLINE void output_strip(std::size_t column, float* weight_gradient,
+                                  float* bias_gradient) const {
+    constexpr std::size_t full = vectors > 0 ? vectors : 1;
+    const std::size_t width = output().in_pad;
+    const float* w = parameters + output().parameters + column;
+    OutputColumn<Vector> columns[full];
+    OutputColumn<Unit> rest;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) columns[v].w = load<Vector>(w + v * lanes);
+    if constexpr (half) rest.w = load<Unit>(w + vectors * lanes);
     float* a = inputs(shape.count - 1) + column;
     const float* d = derivatives(shape.count - 1) + column;
     const float* factor = factors();
-    // two chains of sums each, so that the latency of one hides behind the other
-    T weight_sums[2] = {}, bias_sums[2] = {};
     for (std::size_t row = 0; row < rows; row += 2) {
 #pragma GCC unroll 2
-      for (std::size_t k = 0; k < 2; ++k, a += layer.in_pad, d += layer.in_pad) {
-        const T value = load<T>(a);
-        weight_sums[k] += factor[row + k] * value;
-        const T below = finished<finish>(factor[row + k] * w, a, d);
-        bias_sums[k] += below;
-        store(a, below);
+      for (std::size_t k = 0; k < 2; ++k, a += width, d += width) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v)
+          columns[v].template row<finish>(k, factor[row + k], a + v * lanes, d + v * lanes);
+        if constexpr (half)
+          rest.template row<finish>(k, factor[row + k], a + vectors * lanes, d + vectors * lanes);
       }
     }
-    if (gradient) {
-      float* g = gradient + layer.parameters + column;
-      store(g, load<T>(g) + weight_sums[0] + weight_sums[1]);
-    }
-    if (bias_gradient) store(bias_gradient, load<T>(bias_gradient) + bias_sums[0] + bias_sums[1]);
+    const auto at = [](float* gradient, int v) {
+      return gradient ? gradient + std::size_t(v) * lanes : nullptr;
+    };
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) columns[v].add(at(weight_gradient, v), at(bias_gradient, v));
+    if constexpr (half) rest.add(at(weight_gradient, vectors), at(bias_gradient, vectors));
   }
 
   /// Where the biases of hidden layer `l` start in its panel p.
@@ -598,18 +681,13 @@ struct Pass {
     }
     for (std::size_t p = 0; p < panel_count(width); ++p) {
       const Panel columns = panel(width, p);
+      float* weights = gradient ? gradient + output().parameters + columns.begin : nullptr;
       float* biases = gradient && last > 0 ? gradient + bias_offset(last - 1, columns) : nullptr;
-      const auto bias_at = [&](std::size_t c) {
-        return biases ? biases + (c - columns.begin) : nullptr;
-      };
       with_finish(derivative_finish(last), [&]<Finish finish>() {
-        std::size_t c = columns.begin;
-        const std::size_t end = columns.begin + columns.width;
-        if constexpr (lanes > unit) {
-          for (; c + lanes <= end; c += lanes)
-            output_columns<finish, Vector>(c, gradient, bias_at(c));
-        }
-        for (; c < end; c += unit) output_columns<finish, Unit>(c, gradient, bias_at(c));
+        for_each_strip(columns.width, [&]<int vectors, bool half>(std::size_t c) {
+          output_strip<finish, vectors, half>(columns.begin + c, weights ? weights + c : nullptr,
+                                              biases ? biases + c : nullptr);
+        });
       });
     }
   }
