@@ -20,6 +20,60 @@ typedef std::uint64_t LooseWords __attribute__((vector_size(8 * lanes), aligned(
 
 #define NEYMAN_INLINE inline __attribute__((always_inline))
 
+/// Vectors whose arithmetic goes side by side: where each step of a calculation waits for the one
+/// before, the steps of the others fill the time.
+template <class T, std::size_t count>
+struct Several {
+  T part[count];
+};
+constexpr std::size_t side_by_side = 8;  // measured: more are no faster
+template <std::size_t count>
+using SeveralReals = Several<Reals, count>;
+template <std::size_t count>
+using SeveralWords = Several<Words, count>;
+
+#define NEYMAN_EACH_PART _Pragma("GCC unroll 8") for (std::size_t i = 0; i < count; ++i)
+
+#define NEYMAN_SIDE_BY_SIDE(op)                                                                  \
+  template <class T, std::size_t count>                                                          \
+  NEYMAN_INLINE Several<T, count> operator op(Several<T, count> a, const Several<T, count>& b) { \
+    NEYMAN_EACH_PART a.part[i] = a.part[i] op b.part[i];                                         \
+    return a;                                                                                    \
+  }                                                                                              \
+  template <class T, std::size_t count, class Same>                                              \
+  NEYMAN_INLINE Several<T, count> operator op(Several<T, count> a, const Same& b) {              \
+    NEYMAN_EACH_PART a.part[i] = a.part[i] op b;                                                 \
+    return a;                                                                                    \
+  }
+NEYMAN_SIDE_BY_SIDE(+)
+NEYMAN_SIDE_BY_SIDE(-)
+NEYMAN_SIDE_BY_SIDE(*)
+NEYMAN_SIDE_BY_SIDE(/)
+NEYMAN_SIDE_BY_SIDE(&)
+NEYMAN_SIDE_BY_SIDE(|)
+NEYMAN_SIDE_BY_SIDE(^)
+NEYMAN_SIDE_BY_SIDE(<<)
+NEYMAN_SIDE_BY_SIDE(>>)
+
+template <class T, std::size_t count>
+NEYMAN_INLINE Several<T, count> operator-(Several<T, count> a) {
+  NEYMAN_EACH_PART a.part[i] = -a.part[i];
+  return a;
+}
+/// The same bits as the other kind.
+template <std::size_t count>
+NEYMAN_INLINE SeveralReals<count> to_reals(const SeveralWords<count>& words) {
+  SeveralReals<count> out;
+  NEYMAN_EACH_PART out.part[i] = (Reals)words.part[i];
+  return out;
+}
+template <std::size_t count>
+NEYMAN_INLINE SeveralWords<count> to_words(const SeveralReals<count>& reals) {
+  SeveralWords<count> out;
+  NEYMAN_EACH_PART out.part[i] = (Words)reals.part[i];
+  return out;
+}
+
 NEYMAN_INLINE Reals load(const double* from) { return *reinterpret_cast<const LooseReals*>(from); }
 NEYMAN_INLINE void store(double* to, Reals values) { *reinterpret_cast<LooseReals*>(to) = values; }
 NEYMAN_INLINE void store(std::uint64_t* to, Words words) {
@@ -83,8 +137,21 @@ NEYMAN_INLINE Reals square_root(Reals x) {
 #endif
 }
 
-struct WordPair {
-  Words lower, upper;
+template <std::size_t count>
+NEYMAN_INLINE SeveralWords<count> multiply(SeveralWords<count> a, std::uint32_t b) {
+  NEYMAN_EACH_PART a.part[i] = multiply(a.part[i], b);
+  return a;
+}
+
+template <std::size_t count>
+NEYMAN_INLINE SeveralReals<count> square_root(SeveralReals<count> x) {
+  NEYMAN_EACH_PART x.part[i] = square_root(x.part[i]);
+  return x;
+}
+
+template <std::size_t count>
+struct WordPairs {
+  SeveralWords<count> lower, upper;
 };
 
 /// What the rounds add to the counters. Made once for a call: in every round, moving it out of
@@ -106,13 +173,16 @@ struct Keys {
 
 /// Salmon, Moraes, Dror and Shaw (2011). Each lane holds 32 bits of the counter in its lower
 /// half; what gathers in the upper half never comes down.
-NEYMAN_INLINE WordPair philox(const Keys& keys, std::uint64_t block, Words counter) {
+template <std::size_t count>
+NEYMAN_INLINE WordPairs<count> philox(const Keys& keys, std::uint64_t block,
+                                      const SeveralWords<count>& counter) {
   constexpr std::uint64_t half = 0xffffffffULL;
-  Words c0 = counter, c1 = counter >> 32;
-  Words c2 = Words{} + block, c3 = Words{} + (block >> 32);
+  const SeveralWords<count> zero{};
+  SeveralWords<count> c0 = counter, c1 = counter >> 32, c2 = zero + block,
+                      c3 = zero + (block >> 32);
 #pragma GCC unroll 10
   for (int round = 0; round < Keys::rounds; ++round) {
-    const Words p0 = multiply(c0, 0xd2511f53U), p1 = multiply(c2, 0xcd9e8d57U);
+    const SeveralWords<count> p0 = multiply(c0, 0xd2511f53U), p1 = multiply(c2, 0xcd9e8d57U);
     c0 = (p1 >> 32) ^ c1 ^ keys.k0[round];
     c1 = p1;
     c2 = (p0 >> 32) ^ c3 ^ keys.k1[round];
@@ -125,11 +195,21 @@ NEYMAN_INLINE WordPair philox(const Keys& keys, std::uint64_t block, Words count
 template <class Use>
 NEYMAN_INLINE void each_words(const State state, std::size_t groups, Use&& use) {
   const Keys keys(state.key);
-  for (std::size_t i = 0; i < groups * group; i += lanes) {
-    const WordPair words = philox(keys, state.block, lane_counters + (state.counter + i));
-    use(2 * i, evens(words.upper, words.lower));
-    use(2 * i + lanes, odds(words.upper, words.lower));
-  }
+  const std::size_t end = groups * group;
+  const auto next = [&]<std::size_t count>(std::size_t first) __attribute__((always_inline)) {
+    SeveralWords<count> counters;
+    NEYMAN_EACH_PART counters.part[i] = lane_counters + (state.counter + first + i * lanes);
+    const WordPairs<count> words = philox(keys, state.block, counters);
+    NEYMAN_EACH_PART {
+      const std::size_t place = 2 * (first + i * lanes);
+      use(place, evens(words.upper.part[i], words.lower.part[i]));
+      use(place + lanes, odds(words.upper.part[i], words.lower.part[i]));
+    }
+  };
+  std::size_t first = 0;
+  constexpr std::size_t many = side_by_side * lanes;
+  for (; first + many <= end; first += many) next.template operator()<side_by_side>(first);
+  for (; first < end; first += lanes) next.template operator()<1>(first);
 }
 
 /// 52 bits and a half over 2^52: in (0, 1), symmetric, never 0 or 1; every step is exact.
@@ -141,13 +221,16 @@ NEYMAN_INLINE Reals to_unit(Words words) {
 /// log u for normal u in (0, √2): u = 2^k m with m in [√½, √2), s = (m − 1)/(m + 1), log m = 2
 /// artanh s = 2s + s R, R/s² the minimax polynomial of s² (error 1.3e-18 of log m). Summed as in
 /// fdlibm, where the exact m − 1 is the largest term. Relative error below 2e-16, near u = 1 too.
-NEYMAN_INLINE Reals logarithm(Reals u) {
+template <std::size_t count>
+NEYMAN_INLINE SeveralReals<count> logarithm(const SeveralReals<count>& u) {
+  using Reals = SeveralReals<count>;
+  using Words = SeveralWords<count>;
   constexpr std::uint64_t exponent = 0xfff0000000000000ULL, one = 0x3ff0000000000000ULL;
   constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcdULL;
-  const Words bits = (Words)u;
+  const Words bits = to_words(u);
   const Words shifted = bits + (one - root_half);  // its exponent is that of 2^k
-  const Reals m = (Reals)(bits - (shifted & exponent) + one);
-  const Reals k = (Reals)((shifted >> 52) | 0x4330000000000000ULL) - (0x1p52 + 1023.0);
+  const Reals m = to_reals(bits - (shifted & exponent) + one);
+  const Reals k = to_reals((shifted >> 52) | 0x4330000000000000ULL) - (0x1p52 + 1023.0);
   const Reals f = m - 1.0;
   const Reals s = f / (f + 2.0);
   const Reals z = s * s;
@@ -164,19 +247,23 @@ NEYMAN_INLINE Reals logarithm(Reals u) {
          ((half_square - (s * (half_square + r) + k * 0x1.a39ef35793c76p-33)) - f);
 }
 
-struct Turn {
-  Reals cosine, sine;
+template <std::size_t count>
+struct Turns {
+  SeveralReals<count> cosine, sine;
 };
 
 /// cos 2πv and sin 2πv for v in (0, 1): 4v = q + r with a whole q and |r| <= ½, both exact, and
 /// minimax polynomials of r² for a quarter turn (errors 4e-18 and 4e-20). Relative error
 /// below 3e-16, near the zeros too.
-NEYMAN_INLINE Turn turn(Reals v) {
+template <std::size_t count>
+NEYMAN_INLINE Turns<count> turn(const SeveralReals<count>& v) {
+  using Reals = SeveralReals<count>;
+  using Words = SeveralWords<count>;
   constexpr double to_integer = 0x1.8p52;  // adding it rounds to an integer
   const Reals quarters = v * 4.0;
   const Reals rounded = quarters + to_integer;
   const Reals r = quarters - (rounded - to_integer);
-  const Words q = (Words)rounded;
+  const Words q = to_words(rounded);
   const Reals z = r * r;
   Reals s = z * 0x1.e407867b7abc5p-25 + -0x1.e300b1eac4136p-19;
   s = s * z + 0x1.5078302900de9p-13;
@@ -194,9 +281,9 @@ NEYMAN_INLINE Turn turn(Reals v) {
   c = c * z + 1.0;
   // An odd q swaps the two; the signs are those of the quadrant.
   const Words swap = -(q & 1);
-  const Words change = ((Words)s ^ (Words)c) & swap;
-  return {(Reals)(((Words)c ^ change) ^ (((q + 1) & 2) << 62)),
-          (Reals)(((Words)s ^ change) ^ ((q & 2) << 62))};
+  const Words change = (to_words(s) ^ to_words(c)) & swap;
+  return {to_reals((to_words(c) ^ change) ^ (((q + 1) & 2) << 62)),
+          to_reals((to_words(s) ^ change) ^ ((q & 2) << 62))};
 }
 
 void bits(const State& state, std::uint64_t* out, std::size_t groups) {
@@ -207,39 +294,65 @@ void uniform(const State& state, double* out, std::size_t groups) {
   each_words(state, groups, [&](std::size_t at, Words words) { store(out + at, to_unit(words)); });
 }
 
-struct Pair {
-  Reals x, y;
+template <std::size_t count>
+struct Pairs {
+  SeveralReals<count> x, y;
 };
 
 /// Box and Muller (1958).
-NEYMAN_INLINE Pair normal_pair(Reals u, Reals v) {
-  const Reals radius = square_root(logarithm(u) * -2.0);
-  const Turn direction = turn(v);
+template <std::size_t count>
+NEYMAN_INLINE Pairs<count> normal_pairs(const SeveralReals<count>& u,
+                                        const SeveralReals<count>& v) {
+  const SeveralReals<count> radius = square_root(logarithm(u) * -2.0);
+  const Turns<count> direction = turn(v);
   return {radius * direction.cosine, radius * direction.sine};
 }
 
 // What is left over has every lane do the same, which keeps it in registers.
 
+template <std::size_t count>
+NEYMAN_INLINE void next_normal(double* values) {
+  SeveralReals<count> u, v;
+  NEYMAN_EACH_PART {
+    const Reals a = load(values + 2 * i * lanes), b = load(values + (2 * i + 1) * lanes);
+    u.part[i] = evens(a, b);
+    v.part[i] = odds(a, b);
+  }
+  const Pairs<count> pairs = normal_pairs(u, v);
+  NEYMAN_EACH_PART {
+    store(values + 2 * i * lanes, evens(pairs.x.part[i], pairs.y.part[i]));
+    store(values + (2 * i + 1) * lanes, odds(pairs.x.part[i], pairs.y.part[i]));
+  }
+}
+
 void normal(double* values, std::size_t pairs) {
   double* const end = values + 2 * pairs;
-  for (; end - values >= std::ptrdiff_t{2 * lanes}; values += 2 * lanes) {
-    const Reals a = load(values), b = load(values + lanes);
-    const Pair pair = normal_pair(evens(a, b), odds(a, b));
-    store(values, evens(pair.x, pair.y));
-    store(values + lanes, odds(pair.x, pair.y));
-  }
+  constexpr std::size_t many = side_by_side * lanes;
+  for (; end - values >= std::ptrdiff_t{many}; values += many)
+    next_normal<side_by_side / 2>(values);
+  for (; end - values >= std::ptrdiff_t{2 * lanes}; values += 2 * lanes) next_normal<1>(values);
   for (; values != end; values += 2) {
-    const Pair pair = normal_pair(values[0] - Reals{}, values[1] - Reals{});
-    values[0] = pair.x[0];
-    values[1] = pair.y[0];
+    const Pairs<1> pair = normal_pairs<1>({values[0] - Reals{}}, {values[1] - Reals{}});
+    values[0] = pair.x.part[0][0];
+    values[1] = pair.y.part[0][0];
   }
+}
+
+template <std::size_t count>
+NEYMAN_INLINE void next_exponential(double* values) {
+  SeveralReals<count> u;
+  NEYMAN_EACH_PART u.part[i] = load(values + i * lanes);
+  u = -logarithm(u);
+  NEYMAN_EACH_PART store(values + i * lanes, u.part[i]);
 }
 
 void exponential(double* values, std::size_t count) {
   double* const end = values + count;
-  for (; end - values >= std::ptrdiff_t{lanes}; values += lanes)
-    store(values, -logarithm(load(values)));
-  for (; values != end; ++values) values[0] = -logarithm(values[0] - Reals{})[0];
+  constexpr std::size_t many = side_by_side * lanes;
+  for (; end - values >= std::ptrdiff_t{many}; values += many)
+    next_exponential<side_by_side>(values);
+  for (; end - values >= std::ptrdiff_t{lanes}; values += lanes) next_exponential<1>(values);
+  for (; values != end; ++values) values[0] = -logarithm<1>({values[0] - Reals{}}).part[0][0];
 }
 
 }  // namespace
