@@ -26,6 +26,7 @@ namespace {
 /// A place in the order of scores: so many of each side are below.
 struct Rank {
   std::uint32_t numerator, denominator;
+  bool operator==(const Rank&) const = default;
 };
 
 /// The place with `below` events below it; among equal scores the denominator's come first.
@@ -51,42 +52,55 @@ class Cutter {
   Cutter(const SortedScores& scores, Rank from, Rank to)
       : num_(scores.numerator.scores.data()),
         den_(scores.denominator.scores.data()),
-        at_(from),
+        at_(pack(from)),
         to_(to),
-        cuts_(std::make_unique_for_overwrite<Rank[]>(
+        cuts_(std::make_unique_for_overwrite<std::uint64_t[]>(
             (to.numerator + to.denominator - from.numerator - from.denominator) / 2 + 1)) {}
 
   bool both_left() const {
-    return at_.numerator < to_.numerator && at_.denominator < to_.denominator;
+    const Rank at = unpack(at_);
+    return at.numerator < to_.numerator && at.denominator < to_.denominator;
   }
   /// Which side is next cannot be predicted, so nothing branches on it.
   void step() {
-    const std::uint32_t side = den_[at_.denominator] <= num_[at_.numerator] ? 1 : 0;
+    const Rank at = unpack(at_);
+    const std::uint32_t side = den_[at.denominator] <= num_[at.numerator] ? 1 : 0;
     cuts_[size_] = at_;
     size_ += side & (1 - before_);
     before_ = side;
-    at_.numerator += 1 - side;
-    at_.denominator += side;
+    at_ += one_more[side];
   }
-  /// Once one side is through; the cuts in increasing order.
-  std::span<const Rank> finish() {
-    if (at_.denominator < to_.denominator && before_ == 0) cuts_[size_++] = at_;
-    return {cuts_.get(), size_};
+  /// Once one side is through: calls visit(place) for the cuts in increasing order.
+  template <class Visit>
+  void finish(Visit&& visit) {
+    if (unpack(at_).denominator < to_.denominator && before_ == 0) cuts_[size_++] = at_;
+    for (std::size_t i = 0; i < size_; ++i) visit(unpack(cuts_[i]));
   }
 
  private:
+  // A place as one number, which is read and written at once.
+  static constexpr int denominator_shift = 32;
+  static constexpr std::uint64_t one_more[2] = {1, std::uint64_t{1} << denominator_shift};
+  static std::uint64_t pack(Rank rank) {
+    return rank.numerator | std::uint64_t{rank.denominator} << denominator_shift;
+  }
+  static Rank unpack(std::uint64_t packed) {
+    return {static_cast<std::uint32_t>(packed),
+            static_cast<std::uint32_t>(packed >> denominator_shift)};
+  }
+
   const double *num_, *den_;
-  Rank at_, to_;
-  std::unique_ptr<Rank[]> cuts_;
+  std::uint64_t at_;
+  Rank to_;
+  std::unique_ptr<std::uint64_t[]> cuts_;
   std::size_t size_ = 0;
   std::uint32_t before_ = 1;  // side of the last event
 };
 
-/// Calls visit(place) for places in increasing order, up to the end: between two of them there are
-/// denominators and then numerators, which always end in one block. Equal scores have their
-/// denominators first, so they share a block too.
-template <class Visit>
-void visit_runs(const SortedScores& scores, Visit&& visit) {
+/// Places in increasing order, up to the end: between two of them there are denominators and then
+/// numerators, which always end in one block. Equal scores have their denominators first, so they
+/// share a block too.
+std::vector<Rank> find_runs(const SortedScores& scores) {
   // What is next depends on the comparison before, so several parts go on side by side.
   constexpr std::size_t parts = 4;
   const std::size_t size = scores.numerator.size() + scores.denominator.size();
@@ -100,50 +114,95 @@ void visit_runs(const SortedScores& scores, Visit&& visit) {
     c.step();
     d.step();
   }
+  std::vector<Rank> runs;
+  Rank last{0, 0};
+  const auto visit = [&](Rank end) {
+    if (end != last) runs.push_back(last = end);
+  };
   std::size_t part = 0;
   for (Cutter* cutter : {&a, &b, &c, &d}) {
     while (cutter->both_left()) cutter->step();
-    for (const Rank& cut : cutter->finish()) visit(cut);
+    cutter->finish(visit);
     visit(ends[++part]);
   }
+  return runs;
 }
 
-struct PooledBlock {
+/// The weights of both sides up to a place.
+struct Sums {
   double numerator = 0.0, denominator = 0.0;
-  Rank end{0, 0};
+};
+Sums operator-(const Sums& a, const Sums& b) {
+  return {a.numerator - b.numerator, a.denominator - b.denominator};
+}
+
+class CumulativeWeights {
+ public:
+  explicit CumulativeWeights(const SortedScores& scores)
+      : numerator_(accumulate(scores.numerator)), denominator_(accumulate(scores.denominator)) {}
+
+  Sums operator()(Rank rank) const {
+    return {numerator_.empty() ? rank.numerator : numerator_[rank.numerator],
+            denominator_.empty() ? rank.denominator : denominator_[rank.denominator]};
+  }
+
+ private:
+  static std::vector<double> accumulate(const SortedSide& side) {
+    if (side.weights.empty()) return {};
+    std::vector<double> sums{0.0};
+    for (const double weight : side.weights) sums.push_back(sums.back() + weight);
+    return sums;
+  }
+
+  std::vector<double> numerator_, denominator_;
 };
 
-// The share of the denominator must rise from block to block; without divisions.
-bool violates(const PooledBlock& a, const PooledBlock& b) {
+/// Whether the share of the denominator does not rise from block a to block b; without divisions.
+bool violates(const Sums& a, const Sums& b) {
   return a.denominator * b.numerator >= b.denominator * a.numerator;
 }
 
-inline void push(std::vector<PooledBlock>& blocks, PooledBlock next) {
-  while (!blocks.empty() && violates(blocks.back(), next)) {
-    next.numerator += blocks.back().numerator;
-    next.denominator += blocks.back().denominator;
-    blocks.pop_back();
+struct Place {
+  Rank rank;
+  Sums below;
+};
+
+/// Adds the next place of a convex curve from (0, 0), the last place of each block: the blocks
+/// before it that violate the order become one with it.
+void push(std::vector<Place>& curve, const Place& next) {
+  while (!curve.empty()) {
+    const Sums last = curve.back().below;
+    const Sums before = curve.size() > 1 ? curve[curve.size() - 2].below : Sums{};
+    if (!violates(last - before, next.below - last)) break;
+    curve.pop_back();
   }
-  blocks.push_back(next);
+  curve.push_back(next);
 }
 
-double sum_weights(const SortedSide& side, std::size_t begin, std::size_t end) {
-  if (side.weights.empty()) return static_cast<double>(end - begin);
-  double sum = 0.0;
-  for (std::size_t i = begin; i < end; ++i) sum += side.weights[i];
-  return sum;
-}
-
-std::vector<PooledBlock> pool(const SortedScores& scores) {
-  std::vector<PooledBlock> blocks;
-  Rank begin{0, 0};
-  visit_runs(scores, [&](Rank end) {
-    if (end.numerator == begin.numerator && end.denominator == begin.denominator) return;
-    push(blocks, {sum_weights(scores.numerator, begin.numerator, end.numerator),
-                  sum_weights(scores.denominator, begin.denominator, end.denominator), end});
-    begin = end;
-  });
-  return blocks;
+/// The last places of the blocks: the corners of the highest convex curve that no run is below.
+std::vector<Place> pool(const SortedScores& scores) {
+  std::vector<Rank> runs = find_runs(scores);
+  const CumulativeWeights sums(scores);
+  // How many blocks a run becomes one with cannot be predicted. The curve of a few of the runs
+  // tells without branches which others can be corners: those below it.
+  constexpr std::size_t stride = 16;
+  std::vector<Place> curve;
+  for (std::size_t i = (runs.size() - 1) % stride; i < runs.size(); i += stride)
+    push(curve, {runs[i], sums(runs[i])});
+  std::size_t kept = 0, run = 0;
+  Sums start;
+  for (const Place& corner : curve) {
+    const Sums chord = corner.below - start;
+    for (; runs[run] != corner.rank; ++run) {
+      runs[kept] = runs[run];
+      kept += violates(sums(runs[run]) - start, chord) ? 0 : 1;
+    }
+    runs[kept++] = runs[run++];
+    start = corner.below;
+  }
+  curve.clear();
+  for (std::size_t i = 0; i < kept; ++i) push(curve, {runs[i], sums(runs[i])});
+  return curve;
 }
 
 // Scores of one side's part of a block.
@@ -189,16 +248,16 @@ void IsotonicCalibrator::fit(const CalibrationSet& data) {
   const SortedScores scores = sort_scores(std::move(checked));
   const double n0 = scores.numerator.total, n1 = scores.denominator.total;
   const Line line = fit_line(counts ? make_cells(*counts) : make_cells(scores));
-  const std::vector<PooledBlock> blocks = pool(scores);
   steps_.clear();
   centres_.clear();
   values_.clear();
   errors_.clear();
-  Rank begin{0, 0};
+  Place begin{{0, 0}, {}};
   double before = 0.0;  // last score of the block before
-  for (const PooledBlock& block : blocks) {
-    const Stretch num = summarise(scores.numerator, begin.numerator, block.end.numerator);
-    const Stretch den = summarise(scores.denominator, begin.denominator, block.end.denominator);
+  for (const Place& end : pool(scores)) {
+    const Stretch num = summarise(scores.numerator, begin.rank.numerator, end.rank.numerator);
+    const Stretch den = summarise(scores.denominator, begin.rank.denominator, end.rank.denominator);
+    const Sums block = end.below - begin.below;
     const double first = std::min(num.first, den.first), last = std::max(num.last, den.last);
     const double share = block.numerator / n0 + block.denominator / n1;
     const double centre = std::clamp((num.moment / n0 + den.moment / n1) / share, first, last);
@@ -210,7 +269,7 @@ void IsotonicCalibrator::fit(const CalibrationSet& data) {
     values_.push_back(values_.empty() ? estimate.log_ratio
                                       : std::min(values_.back(), estimate.log_ratio));
     errors_.push_back(estimate.error);
-    begin = block.end;
+    begin = end;
     before = last;
   }
   low_ = scores.low();
