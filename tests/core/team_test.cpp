@@ -54,6 +54,65 @@ TEST(Team, WakesUpAfterAPause) {
   }
 }
 
+TEST(Team, DoesEveryTaskOnceWhereSharingIsTriedAndGivenUp) {
+  Team team(2);
+  std::vector<int> counts(5);
+  for (std::size_t loop = 1; loop <= 3 * Pace::loops_between_trials; ++loop) {
+    team.run(counts.size(), [&](std::size_t i, std::size_t) { ++counts[i]; });
+    for (const int count : counts) ASSERT_EQ(count, static_cast<int>(loop));
+  }
+}
+
+/// Whether loops are shared after a trial of each way, and how long the trials were.
+struct Decision {
+  bool shared;
+  std::size_t together = 0, alone = 0;
+};
+Decision decide(Pace& pace, double together, double alone, double disturbed = 0.0) {
+  Decision out{};
+  for (std::size_t i = 0; i < 2 * Pace::trial; ++i) {
+    const bool shared = pace.shared();
+    ++(shared ? out.together : out.alone);
+    pace.add(i % 3 == 0 && disturbed > 0.0 ? disturbed : shared ? together : alone);
+  }
+  out.shared = pace.shared();
+  return out;
+}
+
+TEST(Pace, TakesTheFasterWay) {
+  for (const double disturbed : {0.0, 1.0, 1e-9}) {
+    Pace close, far;
+    EXPECT_TRUE(decide(close, 5e-6, 7e-6, disturbed).shared);
+    const Decision apart = decide(far, 8e-6, 7e-6, disturbed);
+    EXPECT_FALSE(apart.shared);
+    EXPECT_EQ(apart.together, Pace::trial);
+    EXPECT_EQ(apart.alone, Pace::trial);
+  }
+}
+
+TEST(Pace, TriesAgainLater) {
+  Pace pace;
+  EXPECT_FALSE(decide(pace, 8e-6, 7e-6).shared);
+  for (std::size_t i = 0; i < Pace::loops_between_trials; ++i) {
+    EXPECT_FALSE(pace.shared());
+    pace.add(7e-6);
+  }
+  EXPECT_TRUE(decide(pace, 5e-6, 7e-6).shared);
+  for (std::size_t i = 0; i < Pace::loops_between_trials; ++i) {
+    EXPECT_TRUE(pace.shared());
+    pace.add(5e-6);
+  }
+  EXPECT_FALSE(decide(pace, 8e-6, 7e-6).shared);
+}
+
+TEST(Pace, NeverDoesLongLoopsAlone) {
+  Pace pace;
+  for (std::size_t i = 0; i < 3 * Pace::loops_between_trials; ++i) {
+    EXPECT_TRUE(pace.shared());
+    pace.add(2.0 * Pace::long_loop);
+  }
+}
+
 TEST(Team, DoesNothingWithoutTasks) {
   Team team(2);
   team.run(0, [](std::size_t, std::size_t) { FAIL(); });
@@ -62,7 +121,8 @@ TEST(Team, DoesNothingWithoutTasks) {
 TEST(Team, OthersBeginWhileTheCallerDoesSomethingElseFirst) {
   Team team(2);
   const auto caller = std::this_thread::get_id();
-  for (int loop = 0; loop < 100; ++loop) {
+  // As many as are shared whatever the pace is: here one waits for the other.
+  for (std::size_t loop = 0; loop < Pace::trial; ++loop) {
     std::atomic<bool> begun{false};
     bool first_done = false;
     team.run(
