@@ -1,6 +1,7 @@
 #include "classifiers/mlp_network.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <numeric>
 
@@ -119,17 +120,28 @@ void random_order(std::vector<std::uint32_t>& order, std::uint64_t seed, std::ui
     for (std::size_t k = 0; k < 4; ++k)
       tables[i + k] = static_cast<std::uint16_t>((draw >> (16 * k)) & mask);
   }
-  // What falls beyond n is left out, so that the rest is a permutation of those below.
+  // What falls beyond n is left out, so that the rest is a permutation of those below. (In parts,
+  // because looking up would wait for the places of what is written.)
+  const auto table = [&](std::size_t round) { return tables.data() + round * size; };
+  constexpr std::uint32_t part = 32;  // the high bits, and so the first round, are the same in one
+  std::array<std::uint32_t, part> values;
   std::size_t kept = 0;
-  for (std::uint32_t i = 0; kept < n; ++i) {
-    std::uint32_t low = i & low_mask, high = i >> low_bits;
-    for (std::size_t r = 0; r < rounds; r += 2) {
-      low ^= tables[r * size + high];
-      high ^= tables[(r + 1) * size + low];
+  for (std::uint32_t begin = 0; kept < n; begin += part) {
+    const std::size_t top = begin >> low_bits;
+    const std::size_t start = (begin & low_mask) ^ table(0)[top];
+    for (std::size_t k = 0; k < part; ++k) {
+      std::size_t low = start ^ k, high = top ^ table(1)[low];
+      for (std::size_t r = 2; r < rounds; r += 2) {
+        low ^= table(r)[high];
+        high ^= table(r + 1)[low];
+      }
+      values[k] = static_cast<std::uint32_t>(high << low_bits | low);
     }
-    const std::uint32_t value = high << low_bits | low;
-    order[kept] = value;
-    kept += value < n;
+    for (const std::uint32_t value : values) {
+      if (kept == n) break;
+      order[kept] = value;
+      kept += value < n ? 1 : 0;
+    }
   }
 }
 
