@@ -1,13 +1,17 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <thread>
 #include <vector>
 
-// What one core of this machine does at best, measured: the peaks that kernels are compared with.
+// What the cores of this machine do at best, measured: the peaks that kernels are compared with.
 namespace neyman::benchmarks {
 
 inline double cpu_seconds() {
@@ -123,6 +127,41 @@ inline double read_bandwidth(std::size_t bytes) {
     shortest = std::min(shortest, cpu_seconds() - start);
   }
   return double(size * passes) / shortest;
+}
+
+/// Seconds that two cores take to hand each other so many bytes: each writes its own, tells the
+/// other, and reads those of the other.
+inline double exchange_seconds(std::size_t bytes) {
+  struct alignas(64) Line {
+    double values[8];
+  };
+  struct Side {
+    alignas(64) std::atomic<std::size_t> written{0};
+    std::array<std::vector<Line>, 2> lines;  // in turns: the other may still read the last ones
+  };
+  constexpr std::size_t warm_up = 1000, rounds = 10000;
+  const std::size_t count = std::max<std::size_t>(1, bytes / sizeof(Line));
+  Side a, b;
+  for (Side* side : {&a, &b}) side->lines = {std::vector<Line>(count), std::vector<Line>(count)};
+  const auto exchange = [count](Side& own, const Side& other, std::size_t begin, std::size_t end) {
+    double value = 0.0;
+    for (std::size_t round = begin; round < end; ++round) {
+      for (Line& line : own.lines[round % 2])
+        for (double& to : line.values) to = value;
+      own.written.store(round + 1, std::memory_order_release);
+      while (other.written.load(std::memory_order_acquire) <= round) {
+      }
+      value = 1e-3 * sum_of(other.lines[round % 2].front().values, 8 * count);
+    }
+    keep(value);
+  };
+  std::thread helper([&] { exchange(b, a, 0, warm_up + rounds); });
+  exchange(a, b, 0, warm_up);
+  const auto start = std::chrono::steady_clock::now();
+  exchange(a, b, warm_up, warm_up + rounds);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  helper.join();
+  return taken.count() / rounds;
 }
 
 }  // namespace neyman::benchmarks

@@ -119,11 +119,17 @@ def speed_alone(table, side, python, rows, repeats):
             for threads, into in ((1, one), (2, two)):
                 into[batch].append(epochs_of(side, "neyman", rows, 1, request | {
                     "activation": "relu", "batch": batch, "threads": threads})[0])
+    gradient = 4 * (8 * 40 + 41 * 40 + 41)
     for batch in BATCHES:
+        # Each core has half of the groups of rows whose gradients are summed by themselves.
+        handed = gradient * (1 if batch == 128 else 2)
+        exchange = min(side.ask("exchange", bytes=handed)["wall"] for _ in range(repeats))
+        half = 0.5 * best(one[batch])["wall"] * batch / rows
         table.aim(f"two cores beside one (time on the wall), 7-40-40-1 relu, batch {batch}",
                   best(one[batch])["wall"] / best(two[batch])["wall"], 1.5 if batch == 128 else 1.7,
-                  why="by the clock, so only an idle machine shows it; a batch of 128 takes 16 µs, and after "
-                  "each half of one, gradients of 8 kB travel between the cores and both take the same step")
+                  why=f"by the clock, so only an idle machine shows it; half of a batch takes {1e6 * half:.1f} µs, "
+                  f"and handing each other the {handed / 1e3:.0f} kB of its gradients takes two cores of this "
+                  f"machine {1e6 * exchange:.1f} µs by itself")
     members = 5
     alone, together = in_turns(repeats, *(lambda count=count: side.ask(
         "train", epochs=3, activation="relu", batch=512, members=count, **request)

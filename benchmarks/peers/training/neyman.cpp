@@ -38,6 +38,7 @@ class Contender {
     if (task == "train") return train(request);
     if (task == "score") return score(request);
     if (task == "peak") return {{"multiply_adds", benchmarks::float_multiply_adds()}};
+    if (task == "exchange") return {{"wall", benchmarks::exchange_seconds(request.at("bytes"))}};
     throw std::runtime_error("unknown task " + task);
   }
 
