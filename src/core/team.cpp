@@ -6,7 +6,7 @@ namespace neyman {
 
 namespace {
 
-constexpr int spins_before_others = 100;  // about a microsecond
+constexpr int spins_before_others = 100;  // one or two microseconds
 constexpr int spins_before_yield = 2000;  // some ten microseconds
 constexpr int yields_before_sleep = 200;
 constexpr int task_bits = 24;

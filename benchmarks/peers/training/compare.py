@@ -113,7 +113,7 @@ def speed_alone(table, side, python, rows, repeats):
                   rows / best(answers[0] + answers[1])["cpu"] / 1e6, scored, "M rows/s")
     table.aim("epoch at batch 128 beside batch 512, 7-40-40-1 relu",
               epoch["relu", 128]["cpu"] / epoch["relu", 512]["cpu"], 1.08, at_most=True,
-              why="a step of Adam reads and writes 48 kB (parameters, two moments, the gradients of two halves), more "
+              why="a step of Adam reads and writes 46 kB (parameters in two orders, two moments, two gradients), more "
               "than is in the cache of the first level beside the rows at work; the faster the products, the more of "
               "an epoch these steps are")
     one = {batch: [] for batch in BATCHES}
