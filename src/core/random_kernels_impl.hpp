@@ -223,25 +223,23 @@ NEYMAN_INLINE Reals to_unit(Words words) {
 /// fdlibm, where the exact m − 1 is the largest term. Relative error below 2e-16, near u = 1 too.
 template <std::size_t count>
 NEYMAN_INLINE SeveralReals<count> logarithm(const SeveralReals<count>& u) {
-  using Reals = SeveralReals<count>;
-  using Words = SeveralWords<count>;
   constexpr std::uint64_t exponent = 0xfff0000000000000ULL, one = 0x3ff0000000000000ULL;
   constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcdULL;
-  const Words bits = to_words(u);
-  const Words shifted = bits + (one - root_half);  // its exponent is that of 2^k
-  const Reals m = to_reals(bits - (shifted & exponent) + one);
-  const Reals k = to_reals((shifted >> 52) | 0x4330000000000000ULL) - (0x1p52 + 1023.0);
-  const Reals f = m - 1.0;
-  const Reals s = f / (f + 2.0);
-  const Reals z = s * s;
-  Reals r = z * 0x1.2ef06c255b517p-3 + 0x1.39a3f9405dc3dp-3;
+  const auto bits = to_words(u);
+  const auto shifted = bits + (one - root_half);  // its exponent is that of 2^k
+  const auto m = to_reals(bits - (shifted & exponent) + one);
+  const auto k = to_reals((shifted >> 52) | 0x4330000000000000ULL) - (0x1p52 + 1023.0);
+  const auto f = m - 1.0;
+  const auto s = f / (f + 2.0);
+  const auto z = s * s;
+  auto r = z * 0x1.2ef06c255b517p-3 + 0x1.39a3f9405dc3dp-3;
   r = r * z + 0x1.746626924d4c9p-3;
   r = r * z + 0x1.c71c528d6763fp-3;
   r = r * z + 0x1.2492494137639p-2;
   r = r * z + 0x1.9999999980d5dp-2;
   r = r * z + 0x1.555555555558fp-1;
   r = r * z;
-  const Reals half_square = f * f * 0.5;
+  const auto half_square = f * f * 0.5;
   // log 2 in two parts, of which k times the first is exact
   return k * 0x1.62e42fee00000p-1 -
          ((half_square - (s * (half_square + r) + k * 0x1.a39ef35793c76p-33)) - f);
@@ -257,22 +255,20 @@ struct Turns {
 /// below 3e-16, near the zeros too.
 template <std::size_t count>
 NEYMAN_INLINE Turns<count> turn(const SeveralReals<count>& v) {
-  using Reals = SeveralReals<count>;
-  using Words = SeveralWords<count>;
   constexpr double to_integer = 0x1.8p52;  // adding it rounds to an integer
-  const Reals quarters = v * 4.0;
-  const Reals rounded = quarters + to_integer;
-  const Reals r = quarters - (rounded - to_integer);
-  const Words q = to_words(rounded);
-  const Reals z = r * r;
-  Reals s = z * 0x1.e407867b7abc5p-25 + -0x1.e300b1eac4136p-19;
+  const auto quarters = v * 4.0;
+  const auto rounded = quarters + to_integer;
+  const auto r = quarters - (rounded - to_integer);
+  const auto q = to_words(rounded);
+  const auto z = r * r;
+  auto s = z * 0x1.e407867b7abc5p-25 + -0x1.e300b1eac4136p-19;
   s = s * z + 0x1.5078302900de9p-13;
   s = s * z + -0x1.32d2cce34216bp-8;
   s = s * z + 0x1.466bc67758e72p-4;
   s = s * z + -0x1.4abbce625be47p-1;
   s = s * z + 0x1.1a62633145c07p-54;  // what π/2 lacks
   s = s * r + r * 0x1.921fb54442d18p+0;
-  Reals c = z * -0x1.b273630012874p-28 + 0x1.f9cc777411587p-22;
+  auto c = z * -0x1.b273630012874p-28 + 0x1.f9cc777411587p-22;
   c = c * z + -0x1.a6d1ecc96cf56p-16;
   c = c * z + 0x1.e1f50683ce519p-11;
   c = c * z + -0x1.55d3c7e3c96f4p-6;
@@ -280,8 +276,8 @@ NEYMAN_INLINE Turns<count> turn(const SeveralReals<count>& v) {
   c = c * z + -0x1.3bd3cc9be45dep+0;
   c = c * z + 1.0;
   // An odd q swaps the two; the signs are those of the quadrant.
-  const Words swap = -(q & 1);
-  const Words change = (to_words(s) ^ to_words(c)) & swap;
+  const auto swap = -(q & 1);
+  const auto change = (to_words(s) ^ to_words(c)) & swap;
   return {to_reals((to_words(c) ^ change) ^ (((q + 1) & 2) << 62)),
           to_reals((to_words(s) ^ change) ^ ((q & 2) << 62))};
 }
