@@ -202,10 +202,15 @@ struct Meanwhile {
   // A gradient to set to zero: another core may have read it, and must give up each line first.
   float* zero = nullptr;
   float* zero_end = nullptr;
+  // The gradient that is written next. Stores go one after the other, and each would wait until
+  // the other core has given up its line: asked for here, the lines come side by side.
+  const float* claim = nullptr;
+  const float* claim_end = nullptr;
 
   NEYMAN_INLINE void some() {
     for (int i = 0; i < 2 && next < end; ++i, ++next) fetch_row();
     for (int i = 0; i < 16 && zero < zero_end; ++i) zero_line();
+    for (int i = 0; i < 8 && claim < claim_end; ++i, claim += 16) claim_line();
   }
   NEYMAN_INLINE void zero_the_rest() {
     while (zero < zero_end) zero_line();
@@ -216,6 +221,11 @@ struct Meanwhile {
     const std::size_t number = next < rows.count ? rows.order[next] : rows.next[next - rows.count];
     const float* row = rows.data + number * rows.stride;
     for (std::size_t c = 0; c < rows.stride; c += 16) __builtin_prefetch(row + c);
+  }
+  NEYMAN_INLINE void claim_line() const {
+#if defined(__x86_64__)  // compilers know it by itself only of machines that say that they have it
+    asm volatile("prefetchw %0" : : "m"(*claim));
+#endif
   }
   NEYMAN_INLINE void zero_line() {
     for (std::size_t i = 0; i < 16 / unit && zero < zero_end; ++i, zero += unit)
@@ -792,6 +802,10 @@ double accumulate(const Shape& shape, Loss loss, const float* parameters, const 
     const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
     const std::size_t end = begin + 3 * tile;
     meanwhile.end = end < known ? end : known;
+    if (data.next_gradient && begin + tile >= data.count) {  // by now nobody reads it
+      meanwhile.claim = data.next_gradient;
+      meanwhile.claim_end = data.next_gradient + shape.parameters;
+    }
     const Pass pass{shape, parameters, scratch, padded_rows(count), &meanwhile};
     pass.gather(data, begin, count);
     pass.forward(gradient != nullptr);

@@ -267,7 +267,9 @@ class Trainer {
   double accumulate(std::size_t begin, std::size_t count, float scale) {
     const std::size_t group = group_rows(count);
     const std::size_t groups = (count + group - 1) / group;
-    auto& gradients = gradients_[replicas_.size() > 1 ? step_ % 2 : 0];
+    const bool in_turns = replicas_.size() > 1;
+    auto& gradients = gradients_[in_turns ? step_ % 2 : 0];
+    const auto& next = gradients_[in_turns ? (step_ + 1) % 2 : 1];
     while (gradients.size() < groups) gradients.emplace_back(shape_.parameters);
     parts_.assign(groups, 0.0);
     const bool over_ranks = over_ranks_ && for_ranks(group) && groups > 1;
@@ -278,7 +280,8 @@ class Trainer {
           const std::size_t first = begin + g * group;
           const std::size_t rows = std::min(group, begin + count - first);
           bring_up_to_date(member);
-          parts_[g] = sum_group(first, rows, scale, gradients[g], replicas_[member]);
+          parts_[g] = sum_group(first, rows, scale, gradients[g], replicas_[member],
+                                g < next.size() ? next[g].data() : nullptr);
         });
     if (over_ranks)
       (*over_ranks_)([&](std::size_t g) { return gradients[g].data(); }, parts_,
@@ -290,7 +293,7 @@ class Trainer {
   }
 
   double sum_group(std::size_t begin, std::size_t count, float scale, Buffer& gradient,
-                   Replica& replica) const {
+                   Replica& replica, const float* next_gradient) const {
     // Where a team shares the batches, a member mostly gets the same group of the next one.
     const std::size_t next =
         std::min(order_.size(), begin + (replicas_.size() > 1 ? batch_ : count));
@@ -300,7 +303,8 @@ class Trainer {
                     count,
                     order_.data() + next,
                     order_.size() - next,
-                    balance_ ? factors_.data() : nullptr};
+                    balance_ ? factors_.data() : nullptr,
+                    next_gradient};
     return kernels_.accumulate(shape_, static_cast<Loss>(config_.loss), replica.parameters.data(),
                                replica.transposed.data(), rows, scale, gradient.data(),
                                replica.scratch.data());
