@@ -18,10 +18,10 @@
   inline constexpr const Kernels* all_kernels[] = {&kernels_generic}
 #endif
 
-#define NEYMAN_TEXT_(x) #x
-#define NEYMAN_TEXT(x) NEYMAN_TEXT_(x)
-#define NEYMAN_JOIN_(a, b) a##b
-#define NEYMAN_JOIN(a, b) NEYMAN_JOIN_(a, b)
+#define NEYMAN_LITERALLY(x) #x
+#define NEYMAN_TEXT(x) NEYMAN_LITERALLY(x)
+#define NEYMAN_NEXT_TO(a, b) a##b
+#define NEYMAN_JOIN(a, b) NEYMAN_NEXT_TO(a, b)
 
 /// At the end of an implementation: the functions of this set, in the order of `Kernels`.
 #define NEYMAN_DEFINE_KERNELS(...)                                                            \
