@@ -404,6 +404,16 @@ NEYMAN_INLINE void outer_block(const Outer& w, std::size_t column, std::size_t i
   }
 }
 
+/// The same for the inputs that are left from `input`, at most `most`, in one block: the sums of
+/// a small block alone would wait for each other.
+template <int vectors, bool half, int most>
+NEYMAN_INLINE void outer_rest(const Outer& w, std::size_t column, std::size_t input) {
+  if constexpr (most > 0) {
+    if (w.inputs - input == most) return outer_block<vectors, half, most>(w, column, input);
+    outer_rest<vectors, half, most - 1>(w, column, input);
+  }
+}
+
 template <int vectors, bool half>
 void outer_strip(const Outer& w, std::size_t column) {
   std::size_t i = 0;
@@ -411,31 +421,7 @@ void outer_strip(const Outer& w, std::size_t column) {
     if (w.meanwhile) w.meanwhile->some();
     outer_block<vectors, half, block_rows>(w, column, i);
   }
-  // In one block: the sums of a small one alone would wait for each other.
-  switch (w.inputs - i) {
-    case 1:
-      return outer_block<vectors, half, 1>(w, column, i);
-    case 2:
-      return outer_block<vectors, half, 2>(w, column, i);
-    case 3:
-      return outer_block<vectors, half, 3>(w, column, i);
-    default:
-      break;
-  }
-  if constexpr (block_rows > 4) {
-    switch (w.inputs - i) {
-      case 4:
-        return outer_block<vectors, half, 4>(w, column, i);
-      case 5:
-        return outer_block<vectors, half, 5>(w, column, i);
-      case 6:
-        return outer_block<vectors, half, 6>(w, column, i);
-      case 7:
-        return outer_block<vectors, half, 7>(w, column, i);
-      default:
-        break;
-    }
-  }
+  outer_rest<vectors, half, block_rows - 1>(w, column, i);
 }
 
 /// Cuts the `width` columns of a panel into strips that fit the registers.
