@@ -62,10 +62,10 @@ struct Rows {
   std::size_t stride;          ///< multiple of `unit`
   const std::uint32_t* order;  ///< rows in the order of use
   std::size_t count;
-  const std::uint32_t* next = nullptr;   ///< rows that will be used after these,
-  std::size_t next_count = 0;            ///< and how many are known
-  const float* factors = nullptr;        ///< of the weights, one a row of `data`; or none
-  const float* next_gradient = nullptr;  ///< to be written after these, by this core; or none
+  const std::uint32_t* next = nullptr;  ///< rows that will be used after these,
+  std::size_t next_count = 0;           ///< and how many are known
+  const float* factors = nullptr;       ///< of the weights, one a row of `data`; or none
+  bool shared_gradient = false;         ///< other cores read the gradient of these rows
 };
 
 /// Rows as a user gives them, to be standardised: (x − mean) · scale.
@@ -90,6 +90,7 @@ struct AdamStep {
 struct Gradients {
   const float* const* parts;
   std::size_t count;
+  bool of_others = false;  ///< other cores wrote some: all lines are asked for first
 };
 
 /// A matrix by rows, `stride` floats apart.

@@ -199,21 +199,15 @@ struct Meanwhile {
   // Rows of coming tiles, which lie anywhere and so come from memory.
   const Rows& rows;
   std::size_t next, end;
-  // A gradient to set to zero: another core may have read it, and must give up each line first.
-  float* zero = nullptr;
-  float* zero_end = nullptr;
-  // The gradient that is written next. Stores go one after the other, and each would wait until
-  // the other core has given up its line: asked for here, the lines come side by side.
+  // The gradient that will be written. Another core may have read the last one in this place: each
+  // store would wait until it has given up the line, and stores go one after the other. Asked for
+  // here, the lines come side by side.
   const float* claim = nullptr;
   const float* claim_end = nullptr;
 
   NEYMAN_INLINE void some() {
     for (int i = 0; i < 2 && next < end; ++i, ++next) fetch_row();
-    for (int i = 0; i < 16 && zero < zero_end; ++i) zero_line();
     for (int i = 0; i < 8 && claim < claim_end; ++i, claim += 16) claim_line();
-  }
-  NEYMAN_INLINE void zero_the_rest() {
-    while (zero < zero_end) zero_line();
   }
 
  private:
@@ -227,9 +221,25 @@ struct Meanwhile {
     asm volatile("prefetchw %0" : : "m"(*claim));
 #endif
   }
-  NEYMAN_INLINE void zero_line() {
-    for (std::size_t i = 0; i < 16 / unit && zero < zero_end; ++i, zero += unit)
-      store(zero, Unit{});
+};
+
+/// Sums in memory to which something is added: what was there before, or null where there is
+/// nothing yet, and where they are then, or null where nobody asks for them.
+struct Sums {
+  const float* before = nullptr;
+  float* now = nullptr;
+
+  NEYMAN_INLINE explicit operator bool() const { return now != nullptr; }
+  NEYMAN_INLINE Sums from(std::size_t place) const {
+    return {before ? before + place : nullptr, now ? now + place : nullptr};
+  }
+  template <class T>
+  NEYMAN_INLINE T loaded(std::size_t place) const {
+    return before ? load<T>(before + place) : T{};
+  }
+  template <class T>
+  NEYMAN_INLINE void add(std::size_t place, T value) const {
+    store(now + place, loaded<T>(place) + value);
   }
 };
 
@@ -243,7 +253,7 @@ struct Product {
   std::size_t ldc;
   Finish finish;
   const float* derivative;  ///< for times_silu; laid out like c
-  float* column_sums;       ///< times_*: Σ over rows of what was written is added here, or null
+  Sums column_sums;         ///< times_*: to which Σ over rows of what was written is added
   Meanwhile* meanwhile;     ///< or null
 };
 
@@ -287,7 +297,8 @@ NEYMAN_INLINE void finish_column(const T (&sums)[block_rows][columns], std::size
     store(w.c + place, value);
   }
   if (finish >= Finish::times_relu && w.column_sums) {
-    store(w.column_sums + at, load<T>(w.column_sums + at) + total);
+    const Sums sums_now{row == 0 ? w.column_sums.before : w.column_sums.now, w.column_sums.now};
+    sums_now.add(at, total);
   }
 }
 
@@ -349,7 +360,7 @@ struct Outer {
   std::size_t lda, rows, inputs;
   const float* d;  ///< rows x columns of the panel
   std::size_t ldd;
-  float* g;  ///< inputs x columns of the panel, added to
+  Sums g;  ///< inputs x columns of the panel
   std::size_t ldg;
   Meanwhile* meanwhile;  ///< or null
 };
@@ -358,18 +369,18 @@ struct Outer {
 template <int vectors, bool half, int count>
 NEYMAN_INLINE void outer_block(const Outer& w, std::size_t column, std::size_t input) {
   constexpr std::size_t full = vectors > 0 ? vectors : 1;
-  float* g = w.g + input * w.ldg + column;
-  float* g_half = g + vectors * lanes;
+  const Sums g = w.g.from(input * w.ldg + column);
+  const Sums g_half = g.from(vectors * lanes);
   Vector sums[count][full];
   Vector rest[(count + 1) / 2];
 #pragma GCC unroll 8
   for (int i = 0; i < count; ++i) {
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) sums[i][v] = load<Vector>(g + i * w.ldg + v * lanes);
+    for (int v = 0; v < vectors; ++v) sums[i][v] = g.loaded<Vector>(i * w.ldg + v * lanes);
     if constexpr (half) {
       if (i % 2 == 0) {  // of an input without another, both units are the same
         const int other = i + 1 < count ? i + 1 : i;
-        rest[i / 2] = pair_of(load<Unit>(g_half + i * w.ldg), load<Unit>(g_half + other * w.ldg));
+        rest[i / 2] = pair_of(g_half.loaded<Unit>(i * w.ldg), g_half.loaded<Unit>(other * w.ldg));
       }
     }
   }
@@ -398,9 +409,9 @@ NEYMAN_INLINE void outer_block(const Outer& w, std::size_t column, std::size_t i
 #pragma GCC unroll 8
   for (int i = 0; i < count; ++i) {
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) store(g + i * w.ldg + v * lanes, sums[i][v]);
+    for (int v = 0; v < vectors; ++v) store(g.now + i * w.ldg + v * lanes, sums[i][v]);
     if constexpr (half)
-      store(g_half + i * w.ldg, i % 2 == 0 ? first_of(rest[i / 2]) : second_of(rest[i / 2]));
+      store(g_half.now + i * w.ldg, i % 2 == 0 ? first_of(rest[i / 2]) : second_of(rest[i / 2]));
   }
 }
 
@@ -524,9 +535,19 @@ struct Pass {
       for (std::size_t p = 0; p < panel_count(layer.out_pad); ++p) {
         const Panel columns = panel(layer.out_pad, p);
         const float* b = parameters + layer.parameters + (layer.in + 1) * columns.begin;
-        product({inputs(l), layer.in_pad, rows, layer.in, b, columns.width,
-                 b + layer.in * columns.width, inputs(l + 1) + columns.begin, layer.out_pad,
-                 relu ? Finish::relu : Finish::plain, nullptr, nullptr, meanwhile},
+        product({inputs(l),
+                 layer.in_pad,
+                 rows,
+                 layer.in,
+                 b,
+                 columns.width,
+                 b + layer.in * columns.width,
+                 inputs(l + 1) + columns.begin,
+                 layer.out_pad,
+                 relu ? Finish::relu : Finish::plain,
+                 nullptr,
+                 {},
+                 meanwhile},
                 columns.width);
       }
       const std::size_t count = rows * layer.out_pad;
@@ -619,10 +640,9 @@ struct Pass {
       bias_sums[chain] += below;
       store(a, below);
     }
-    NEYMAN_INLINE void add(float* weight_gradient, float* bias_gradient) const {
-      if (weight_gradient)
-        store(weight_gradient, load<T>(weight_gradient) + weight_sums[0] + weight_sums[1]);
-      if (bias_gradient) store(bias_gradient, load<T>(bias_gradient) + bias_sums[0] + bias_sums[1]);
+    NEYMAN_INLINE void add_to(const Sums& weights, const Sums& biases) const {
+      if (weights) store(weights.now, weights.loaded<T>(0) + weight_sums[0] + weight_sums[1]);
+      if (biases) store(biases.now, biases.loaded<T>(0) + bias_sums[0] + bias_sums[1]);
     }
   };
 
@@ -630,8 +650,8 @@ struct Pass {
   /// vectors (and half a vector) of columns; with gradients, adds to those of the output layer's
   /// weights and of the biases below.
   template <Finish finish, int vectors, bool half>
-  NEYMAN_INLINE void output_strip(std::size_t column, float* weight_gradient,
-                                  float* bias_gradient) const {
+  NEYMAN_INLINE void output_strip(std::size_t column, const Sums& weights,
+                                  const Sums& biases) const {
     constexpr std::size_t full = vectors > 0 ? vectors : 1;
     const std::size_t width = output().in_pad;
     const float* w = parameters + output().parameters + column;
@@ -653,12 +673,10 @@ struct Pass {
           rest.template row<finish>(k, factor[row + k], a + vectors * lanes, d + vectors * lanes);
       }
     }
-    const auto at = [](float* gradient, int v) {
-      return gradient ? gradient + std::size_t(v) * lanes : nullptr;
-    };
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) columns[v].add(at(weight_gradient, v), at(bias_gradient, v));
-    if constexpr (half) rest.add(at(weight_gradient, vectors), at(bias_gradient, vectors));
+    for (int v = 0; v < vectors; ++v)
+      columns[v].add_to(weights.from(v * lanes), biases.from(v * lanes));
+    if constexpr (half) rest.add_to(weights.from(vectors * lanes), biases.from(vectors * lanes));
   }
 
   /// Where the biases of hidden layer `l` start in its panel p.
@@ -667,22 +685,21 @@ struct Pass {
     return layer.parameters + (layer.in + 1) * columns.begin + layer.in * columns.width;
   }
 
-  void output_backward(float* gradient) const {
+  void output_backward(const Sums& gradient) const {
     const std::size_t width = output().in_pad;
     const std::size_t last = shape.count - 1;
     if (gradient) {
-      float sum = 0.0f;
-      for (std::size_t row = 0; row < rows; ++row) sum += factors()[row];
-      gradient[output().parameters + width] += sum;
+      Unit sum{};
+      for (std::size_t row = 0; row < rows; ++row) sum[0] += factors()[row];
+      gradient.add(output().parameters + width, sum);
     }
     for (std::size_t p = 0; p < panel_count(width); ++p) {
       const Panel columns = panel(width, p);
-      float* weights = gradient ? gradient + output().parameters + columns.begin : nullptr;
-      float* biases = gradient && last > 0 ? gradient + bias_offset(last - 1, columns) : nullptr;
+      const Sums weights = gradient.from(output().parameters + columns.begin);
+      const Sums biases = last > 0 ? gradient.from(bias_offset(last - 1, columns)) : Sums{};
       with_finish(derivative_finish(last), [&]<Finish finish>() {
         for_each_strip(columns.width, [&]<int vectors, bool half>(std::size_t c) {
-          output_strip<finish, vectors, half>(columns.begin + c, weights ? weights + c : nullptr,
-                                              biases ? biases + c : nullptr);
+          output_strip<finish, vectors, half>(columns.begin + c, weights.from(c), biases.from(c));
         });
       });
     }
@@ -690,11 +707,11 @@ struct Pass {
 
   /// From ∂/∂z of hidden layer l (in inputs(l + 1)) to ∂/∂z of the layer below, or for the first
   /// layer to ∂/∂x, in the place of the layer's inputs.
-  void layer_backward(std::size_t l, const float* transposed, float* gradient) const {
+  void layer_backward(std::size_t l, const float* transposed, const Sums& gradient) const {
     const Layer& layer = shape.layers[l];
     for (std::size_t p = 0; p < panel_count(layer.in_pad); ++p) {
       const Panel columns = panel(layer.in_pad, p);
-      float* sums = gradient && l > 0 ? gradient + bias_offset(l - 1, columns) : nullptr;
+      const Sums sums = l > 0 ? gradient.from(bias_offset(l - 1, columns)) : Sums{};
       product({inputs(l + 1), layer.out_pad, rows, layer.out,
                transposed + layer.transposed + layer.out * columns.begin, columns.width, nullptr,
                inputs(l) + columns.begin, layer.in_pad, derivative_finish(l),
@@ -703,18 +720,18 @@ struct Pass {
     }
   }
 
-  void layer_gradient(std::size_t l, float* gradient) const {
+  void layer_gradient(std::size_t l, const Sums& gradient) const {
     const Layer& layer = shape.layers[l];
     for (std::size_t p = 0; p < panel_count(layer.out_pad); ++p) {
       const Panel columns = panel(layer.out_pad, p);
-      outer(
-          {inputs(l), layer.in_pad, rows, layer.in, inputs(l + 1) + columns.begin, layer.out_pad,
-           gradient + layer.parameters + (layer.in + 1) * columns.begin, columns.width, meanwhile},
-          columns.width);
+      outer({inputs(l), layer.in_pad, rows, layer.in, inputs(l + 1) + columns.begin, layer.out_pad,
+             gradient.from(layer.parameters + (layer.in + 1) * columns.begin), columns.width,
+             meanwhile},
+            columns.width);
     }
   }
 
-  void backward(const float* transposed, float* gradient) const {
+  void backward(const float* transposed, const Sums& gradient) const {
     output_backward(gradient);
     for (std::size_t l = shape.count - 1; l-- > 0;) {
       layer_gradient(l, gradient);
@@ -784,20 +801,19 @@ double accumulate(const Shape& shape, Loss loss, const float* parameters, const 
   double total = 0.0;
   const std::size_t known = data.count + data.next_count;
   Meanwhile meanwhile{data, tile, 0, gradient, gradient ? gradient + shape.parameters : nullptr};
+  // Where other cores read it, the gradient is written once, with the last rows.
+  float* const sums = data.shared_gradient ? scratch + 2 * shape.values + 3 * tile : gradient;
   for (std::size_t begin = 0; begin < data.count; begin += tile) {
     const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
     const std::size_t end = begin + 3 * tile;
     meanwhile.end = end < known ? end : known;
-    if (data.next_gradient && begin + tile >= data.count) {  // by now nobody reads it
-      meanwhile.claim = data.next_gradient;
-      meanwhile.claim_end = data.next_gradient + shape.parameters;
-    }
     const Pass pass{shape, parameters, scratch, padded_rows(count), &meanwhile};
     pass.gather(data, begin, count);
     pass.forward(gradient != nullptr);
     total += pass.loss(loss, scale);
-    meanwhile.zero_the_rest();
-    if (gradient) pass.backward(transposed, gradient);
+    if (gradient)
+      pass.backward(transposed,
+                    {begin == 0 ? nullptr : sums, begin + tile >= data.count ? gradient : sums});
   }
   return total;
 }
@@ -919,6 +935,10 @@ void adam_range(const AdamStep step, std::size_t count, float decay, float l2, c
 /// Biases are neither decayed nor penalised.
 void adam(const Shape& shape, const AdamStep& step, float* parameters, float* transposed,
           const Gradients& gradients, float* first, float* second) {
+  if (gradients.of_others)
+    for (std::size_t k = 0; k < gradients.count; ++k)
+      for (std::size_t i = 0; i < shape.parameters; i += 16)
+        __builtin_prefetch(gradients.parts[k] + i);
   const auto update = [&](std::size_t at, std::size_t count, bool weights) {
     adam_range(step, count, weights ? step.weight_decay : 0.0f, weights ? step.l2 : 0.0f,
                {parameters + at, first + at, second + at, gradients, at});
@@ -968,8 +988,8 @@ bool input_gradient(const Shape& shape, const float* parameters, const float* tr
     finite &= pass.standardise(data, begin, count);
     pass.forward(true);
     for (std::size_t r = 0; r < pass.rows; ++r) pass.factors()[r] = 1.0f;
-    pass.output_backward(nullptr);
-    for (std::size_t l = shape.count - 1; l-- > 0;) pass.layer_backward(l, transposed, nullptr);
+    pass.output_backward({});
+    for (std::size_t l = shape.count - 1; l-- > 0;) pass.layer_backward(l, transposed, {});
     for (std::size_t r = 0; r < count; ++r)
       for (std::size_t c = 0; c < in; ++c)
         gradient[(begin + r) * in + c] =
@@ -991,9 +1011,19 @@ void multiply(const Dense& a, std::size_t depth, const Dense& b, const float* bi
               const DenseOut& c, std::size_t rows, std::size_t columns) {
   for (std::size_t p = 0; p < panel_count(columns); ++p) {
     const Panel at = panel(columns, p);
-    product({a.data, a.stride, rows, depth, b.data + at.begin, b.stride,
-             bias ? bias + at.begin : nullptr, c.data + at.begin, c.stride, Finish::plain, nullptr,
-             nullptr, nullptr},
+    product({a.data,
+             a.stride,
+             rows,
+             depth,
+             b.data + at.begin,
+             b.stride,
+             bias ? bias + at.begin : nullptr,
+             c.data + at.begin,
+             c.stride,
+             Finish::plain,
+             nullptr,
+             {},
+             nullptr},
             at.width);
   }
 }
@@ -1002,7 +1032,14 @@ void add_outer(const Dense& a, std::size_t inputs, const Dense& d, const DenseOu
                std::size_t rows, std::size_t columns) {
   for (std::size_t p = 0; p < panel_count(columns); ++p) {
     const Panel at = panel(columns, p);
-    outer({a.data, a.stride, rows, inputs, d.data + at.begin, d.stride, g.data + at.begin, g.stride,
+    outer({a.data,
+           a.stride,
+           rows,
+           inputs,
+           d.data + at.begin,
+           d.stride,
+           {g.data + at.begin, g.data + at.begin},
+           g.stride,
            nullptr},
           at.width);
   }

@@ -51,7 +51,7 @@ Network::Network(const std::vector<std::size_t>& widths, Activation activation) 
   }
   shape_.layers = layers_.data();
   shape_.count = layers_.size();
-  shape_.scratch = 2 * shape_.values + 3 * tile;
+  shape_.scratch = 2 * shape_.values + 3 * tile + shape_.parameters;
 }
 
 std::size_t Network::plain_size() const {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <deque>
 #include <functional>
@@ -12,7 +11,6 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "classifiers/bootstrap.hpp"
@@ -122,10 +120,10 @@ Buffer copy(const Buffer& from) {
 
 /// A network's parameters with all that Adam remembers. Each thread at work on a network has its
 /// own and takes every step itself, to the same bits: the gradients of the others are then all that
-/// travels between cores.
-struct Replica {
+/// travels between cores. (In cache lines of its own.)
+struct alignas(64) Replica {
   Buffer parameters, transposed, first, second, scratch;
-  std::atomic<std::size_t> steps = 0;  ///< that it has taken
+  std::size_t steps = 0;  ///< that it has taken
 
   explicit Replica(const Network& network)
       : parameters(network.shape().parameters),
@@ -138,6 +136,20 @@ struct Replica {
     for (const auto part :
          {&Replica::parameters, &Replica::transposed, &Replica::first, &Replica::second})
       std::copy_n((from.*part).data(), (from.*part).size(), (this->*part).data());
+    steps = from.steps;
+  }
+};
+
+/// Gradients of the groups of a batch.
+struct GroupGradients {
+  std::vector<Buffer> groups;
+  std::vector<const float*> places;  ///< where each begins
+
+  void provide(std::size_t count, std::size_t parameters) {
+    while (groups.size() < count) {
+      groups.emplace_back(parameters);
+      places.push_back(groups.back().data());
+    }
   }
 };
 
@@ -155,6 +167,7 @@ class Trainer {
         kernels_(kernels()),
         window_rows_(std::max<std::size_t>(1, (course.rows + course.windows - 1) / course.windows)),
         batch_(std::min(config_.batch_size, window_rows_)),
+        steps_an_epoch_(course.windows * ((window_rows_ + batch_ - 1) / batch_)),
         // AdamW's decay where the configuration has none.
         weight_decay_(config_.weight_decay.value_or(
             4.5 / std::sqrt(course.passes * weights.effective_rows()))),
@@ -175,18 +188,18 @@ class Trainer {
     if (balance_ && (course_.windows > 1 || factors_.empty())) draw_factors();
     order_.resize(rows.rows());
     random_order(order_, seed_, epoch * course_.windows + window);
-    const std::size_t steps_an_epoch = course_.windows * ((window_rows_ + batch_ - 1) / batch_);
-    const std::size_t steps = steps_an_epoch * config_.epochs;
-    for (std::size_t begin = 0; begin < order_.size(); begin += batch_) {
-      const std::size_t count = std::min(batch_, order_.size() - begin);
+    for (std::size_t begin = 0; begin < order_.size();) {
+      const std::size_t left = order_.size() - begin, count = std::min(batch_, left);
+      const std::size_t batches = over_ranks(count) ? 1 : batches_at_once(count, left);
       const double part = static_cast<double>(begin) / static_cast<double>(order_.size());
       look_up(static_cast<double>(epoch) +
                   (static_cast<double>(window) + part) / static_cast<double>(course_.windows),
-              count);
-      loss_ += accumulate(begin, count, 1.0f / static_cast<float>(batch_));
-      take_step(rate(config_, step_, steps, steps_an_epoch));
+              batches * count);
+      learn_batches(begin, count, batches);
+      begin += batches * count;
     }
-    bring_up_to_date(0);
+    level_replicas(1);
+    bring_up_to_date(replicas_[0], steps_);
     rows_seen_ += order_.size();
     if (window + 1 == course_.windows) end_epoch();
   }
@@ -223,12 +236,13 @@ class Trainer {
     }
   }
 
+  static constexpr std::size_t rows_between_looks = 16384;
+
   /// Every now and then: whether to stop, and how many epochs are done.
   void look_up(double epochs, std::size_t rows) {
-    constexpr std::size_t rows_between = 16384;
-    rows_since_check_ += rows;
-    if (rows_since_check_ <= rows_between) return;
-    rows_since_check_ = 0;
+    rows_since_look_ += rows;
+    if (rows_since_look_ < rows_between_looks) return;
+    rows_since_look_ = 0;
     check_stop();
     if (progress_ != nullptr) progress_->reach(epochs / static_cast<double>(config_.epochs));
   }
@@ -263,37 +277,58 @@ class Trainer {
     }
   }
 
-  /// The gradient of a batch, group by group; returns Σ w·loss.
-  double accumulate(std::size_t begin, std::size_t count, float scale) {
+  /// Whether other ranks do some of the groups of such a batch.
+  bool over_ranks(std::size_t count) const {
+    return over_ranks_ && for_ranks(group_rows(count)) && groups_of(count) > 1;
+  }
+
+  /// Batches of `count` rows that the team does in one go, of rows of which so many are left.
+  static std::size_t batches_at_once(std::size_t count, std::size_t left) {
+    return std::clamp<std::size_t>(rows_between_looks / count, 1,
+                                   std::min(left / count, Team::most_rounds));
+  }
+
+  /// Steps with batches of `count` rows one after the other.
+  void learn_batches(std::size_t begin, std::size_t count, std::size_t batches) {
     const std::size_t group = group_rows(count);
-    const std::size_t groups = (count + group - 1) / group;
+    groups_ = groups_of(count);
     const bool in_turns = replicas_.size() > 1;
-    auto& gradients = gradients_[in_turns ? step_ % 2 : 0];
-    const auto& next = gradients_[in_turns ? (step_ + 1) % 2 : 1];
-    while (gradients.size() < groups) gradients.emplace_back(shape_.parameters);
-    parts_.assign(groups, 0.0);
-    const bool over_ranks = over_ranks_ && for_ranks(group) && groups > 1;
-    team_.run(
-        groups, [&] { bring_up_to_date(0); },
-        [&](std::size_t g, std::size_t member) {
-          if (over_ranks && !over_ranks_->is_mine(g)) return;
-          const std::size_t first = begin + g * group;
-          const std::size_t rows = std::min(group, begin + count - first);
-          bring_up_to_date(member);
-          parts_[g] = sum_group(first, rows, scale, gradients[g], replicas_[member],
-                                g < next.size() ? next[g].data() : nullptr);
-        });
-    if (over_ranks)
-      (*over_ranks_)([&](std::size_t g) { return gradients[g].data(); }, parts_,
+    for (std::size_t i = 0; i < (in_turns ? 2 : 1); ++i)
+      gradients_[i].provide(groups_, shape_.parameters);
+    losses_.assign(groups_ * batches, 0.0);
+    const bool over_ranks = this->over_ranks(count);
+    const float scale = 1.0f / static_cast<float>(batch_);
+    level_replicas(team_.shares(groups_) ? replicas_.size() : 1);
+    team_.run(batches, groups_, [&](std::size_t batch, std::size_t g, std::size_t member) {
+      const std::size_t step = steps_ + batch;
+      bring_up_to_date(replicas_[member], step);
+      if (over_ranks && !over_ranks_->is_mine(g)) return;
+      const std::size_t first = begin + batch * count + g * group;
+      const std::size_t rows = std::min(group, begin + (batch + 1) * count - first);
+      losses_[g * batches + batch] =
+          sum_group(first, rows, scale, gradients_of(step).groups[g], replicas_[member]);
+    });
+    if (over_ranks) {
+      auto& gradients = gradients_of(steps_).groups;
+      (*over_ranks_)([&](std::size_t g) { return gradients[g].data(); }, losses_,
                      gradients[0].data());
-    to_sum_.clear();
-    for (std::size_t g = 0; g < (over_ranks ? 1 : groups); ++g)
-      to_sum_.push_back(gradients[g].data());
-    return std::accumulate(parts_.begin(), parts_.end(), 0.0);
+    }
+    for (std::size_t batch = 0; batch < batches; ++batch) {
+      double loss = 0.0;
+      for (std::size_t g = 0; g < groups_; ++g) loss += losses_[g * batches + batch];
+      loss_ += loss;
+    }
+    steps_ += batches;
+    last_groups_ = over_ranks ? 1 : groups_;
+  }
+
+  /// Of the batch that step `step` (from 0) is taken with.
+  GroupGradients& gradients_of(std::size_t step) {
+    return gradients_[replicas_.size() > 1 ? step % 2 : 0];
   }
 
   double sum_group(std::size_t begin, std::size_t count, float scale, Buffer& gradient,
-                   Replica& replica, const float* next_gradient) const {
+                   Replica& replica) const {
     // Where a team shares the batches, a member mostly gets the same group of the next one.
     const std::size_t next =
         std::min(order_.size(), begin + (replicas_.size() > 1 ? batch_ : count));
@@ -304,40 +339,48 @@ class Trainer {
                     order_.data() + next,
                     order_.size() - next,
                     balance_ ? factors_.data() : nullptr,
-                    next_gradient};
+                    replicas_.size() > 1};
     return kernels_.accumulate(shape_, static_cast<Loss>(config_.loss), replica.parameters.data(),
                                replica.transposed.data(), rows, scale, gradient.data(),
                                replica.scratch.data());
   }
 
-  /// Decides on the step that the last gradients ask for; replicas take it when they are used next.
-  void take_step(double relative_rate) {
-    const double t = static_cast<double>(++step_);
-    const double learning_rate = config_.learning_rate * relative_rate;
-    adam_.learning_rate = static_cast<float>(learning_rate / (1.0 - std::pow(config_.beta1, t)));
-    adam_.beta1 = static_cast<float>(config_.beta1);
-    adam_.beta2 = static_cast<float>(config_.beta2);
-    adam_.second_scale = static_cast<float>(1.0 / (1.0 - std::pow(config_.beta2, t)));
-    adam_.epsilon = 1e-8f;
-    adam_.weight_decay = static_cast<float>(learning_rate * weight_decay_);
-    adam_.l2 = static_cast<float>(config_.l2);
+  /// Step `step`, from 0.
+  AdamStep adam_step(std::size_t step) const {
+    const double t = static_cast<double>(step + 1);
+    const double learning_rate =
+        config_.learning_rate *
+        rate(config_, step, steps_an_epoch_ * config_.epochs, steps_an_epoch_);
+    AdamStep adam{};
+    adam.learning_rate = static_cast<float>(learning_rate / (1.0 - std::pow(config_.beta1, t)));
+    adam.beta1 = static_cast<float>(config_.beta1);
+    adam.beta2 = static_cast<float>(config_.beta2);
+    adam.second_scale = static_cast<float>(1.0 / (1.0 - std::pow(config_.beta2, t)));
+    adam.epsilon = 1e-8f;
+    adam.weight_decay = static_cast<float>(learning_rate * weight_decay_);
+    adam.l2 = static_cast<float>(config_.l2);
+    return adam;
   }
 
-  /// Only for member 0, and for a member that holds a task: as long as it does, no other step is
-  /// decided on and the last gradients stay.
-  void bring_up_to_date(std::size_t member) {
-    Replica& own = replicas_[member];
-    const std::size_t steps = own.steps.load(std::memory_order_relaxed);
-    if (steps == step_) return;
-    if (steps + 1 < step_) {  // others did its tasks
-      const Replica& callers = replicas_[0];
-      while (callers.steps.load(std::memory_order_acquire) != step_) std::this_thread::yield();
-      own.copy(callers);
-    } else {
-      kernels_.adam(shape_, adam_, own.parameters.data(), own.transposed.data(),
-                    {to_sum_.data(), to_sum_.size()}, own.first.data(), own.second.data());
-    }
-    own.steps.store(step_, std::memory_order_release);
+  /// Takes the last of `steps` steps, if it is missing. By who has a task of the batch after it, or
+  /// between runs: as long as the task is not done, the gradients of the batch before stay.
+  void bring_up_to_date(Replica& own, std::size_t steps) {
+    if (own.steps == steps) return;
+    const std::size_t groups = steps == steps_ ? last_groups_ : groups_;
+    kernels_.adam(shape_, adam_step(own.steps), own.parameters.data(), own.transposed.data(),
+                  {gradients_of(own.steps).places.data(), groups, replicas_.size() > 1},
+                  own.first.data(), own.second.data());
+    ++own.steps;
+  }
+
+  /// Between runs: gives the first `count` replicas what the one with most steps has. A thread that
+  /// was put aside has none of the steps since then.
+  void level_replicas(std::size_t count) {
+    const auto newest =
+        std::max_element(replicas_.begin(), replicas_.end(),
+                         [](const Replica& a, const Replica& b) { return a.steps < b.steps; });
+    for (std::size_t i = 0; i < count; ++i)
+      if (replicas_[i].steps < newest->steps) replicas_[i].copy(*newest);
   }
 
   double held_out_loss() const {
@@ -365,20 +408,18 @@ class Trainer {
   std::unique_ptr<const Network> network_;
   const Shape& shape_;
   const Kernels& kernels_;
-  const std::size_t window_rows_, batch_;
+  const std::size_t window_rows_, batch_, steps_an_epoch_;
   const double weight_decay_;
   std::optional<std::array<double, 2>> balance_;  // of the sides, where the rows are bootstrapped
   std::optional<OrderedSum> over_ranks_;
   Team team_;
-  std::deque<Replica> replicas_;  // one for each member of the team
-  // Of each group of a batch; where there are several replicas, of two batches in turn.
-  std::array<std::vector<Buffer>, 2> gradients_;
-  std::vector<double> parts_;  // losses of the groups
-  // The last step: its number, and what it needs.
-  std::size_t step_ = 0;
-  AdamStep adam_{};
-  std::vector<const float*> to_sum_;
-  std::size_t rows_since_check_ = 0;
+  std::deque<Replica> replicas_;             // one for each member of the team
+  std::array<GroupGradients, 2> gradients_;  // of two batches in turn, where there are replicas
+  std::size_t steps_ = 0;                    // before the batches at work,
+  std::size_t last_groups_ = 0;              // and how many gradients the last of them has
+  std::size_t groups_ = 0;                   // of a batch at work
+  std::vector<double> losses_;               // of the groups of all batches at work
+  std::size_t rows_since_look_ = 0;
 
   // Of the window and the epoch at work.
   const PackedRows* rows_ = nullptr;

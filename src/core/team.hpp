@@ -10,17 +10,17 @@
 
 namespace neyman {
 
-/// Decides by trial whether loops are shared: between cores that are far apart, what one has
-/// written takes as long to reach the other as a small loop takes. Every now and then some loops
+/// Decides by trial whether runs are shared: between cores that are far apart, what one has
+/// written takes as long to reach the other as a small task takes. Every now and then some runs
 /// are shared and some are not, and the faster way is taken for the next ones.
 class Pace {
  public:
-  static constexpr std::size_t trial = 33, loops_between_trials = 4096;
-  static constexpr double long_loop = 1e-4;  ///< seconds; such loops are always shared
+  static constexpr std::size_t trial = 5, runs_between_trials = 256;
+  static constexpr double long_task = 25e-6;  ///< seconds; runs of such tasks are always shared
 
   bool shared() const { return stage_ != Stage::alone && (stage_ != Stage::decided || share_); }
-  /// What the last loop took, with all that came before it.
-  void add(double seconds);
+  /// What the last run took, with all that came before it, by the number of its tasks.
+  void add(double seconds_a_task);
 
  private:
   enum class Stage { together, alone, decided };
@@ -28,19 +28,23 @@ class Pace {
   Stage stage_ = Stage::together;
   bool share_ = true;
   double together_ = 0.0;
-  std::size_t loops_ = 0;
+  std::size_t runs_ = 0;
   std::array<double, trial> times_{};
 };
 
-/// Threads for many short loops one after the other, each of some microseconds, for which waking
-/// threads would take longer than the work. Between loops the helpers stay awake for a while.
+/// Threads for rounds of tasks of some microseconds, for which waking threads would take longer
+/// than the work. All go through the rounds of a run by themselves: at the end of a round each
+/// tells the others that it is through, and nobody waits to be told what comes next. Between runs
+/// the helpers stay awake for a while.
 ///
-/// Each member has its share of the tasks, the same in every loop of as many: what it works with
-/// stays in its cache, and nobody else writes where it notes what it has claimed. Who is through
-/// and waits takes tasks of others that are not claimed yet: a helper that the system has put aside
-/// costs little as long as it holds no task.
+/// Each member has its share of the tasks, the same in every round: what it works with stays in
+/// its cache, and nobody else writes where it notes what it has claimed. Who is through and waits
+/// takes tasks of others that are not claimed yet: a member that the system has put aside costs
+/// little as long as it holds no task.
 class Team {
  public:
+  static constexpr std::size_t most_rounds = 4095, most_tasks = 4095;
+
   /// The caller of `run` is one of the members.
   explicit Team(std::size_t members);
   ~Team();
@@ -49,59 +53,56 @@ class Team {
 
   std::size_t members() const { return helpers_.size() + 1; }
 
-  /// Calls work(task, member) for the tasks 0 … tasks − 1, in no fixed order, and returns when all
-  /// are done; the caller is member 0. For one caller at a time. The work must not throw, and no
-  /// task may wait for another: one member may do all of them.
+  /// Whether the next run of as many tasks is to be shared.
+  bool shares(std::size_t tasks) const { return !helpers_.empty() && tasks > 1 && pace_.shared(); }
+
+  /// Calls work(round, task, member) for the tasks 0 … tasks − 1 of round 0, when all are done for
+  /// those of round 1, and so on; the tasks of a round in no fixed order. The caller is member 0. A
+  /// member has a task of a round only if it had one of the round before, too. For one caller at a
+  /// time. The work must not throw, and no task may wait for another: one member may do all.
   template <class Work>
-  void run(std::size_t tasks, const Work& work) {
-    run(
-        tasks, [] {}, work);
-  }
-  /// The same, where the caller has something to do itself that the others need not wait for.
-  template <class First, class Work>
-  void run(std::size_t tasks, const First& first, const Work& work) {
-    const bool several = !helpers_.empty() && tasks > 1;
-    if (several && pace_.shared()) {
-      begin(
-          tasks,
-          [](const void* context, std::size_t i, std::size_t member) {
-            (*static_cast<const Work*>(context))(i, member);
-          },
-          &work);
-      first();
-      finish();
+  void run(std::size_t rounds, std::size_t tasks, const Work& work) {
+    if (rounds > 0 && shares(tasks)) {
+      share({rounds, tasks,
+             [](const void* context, std::size_t round, std::size_t task, std::size_t member) {
+               (*static_cast<const Work*>(context))(round, task, member);
+             },
+             &work});
     } else {
-      first();
-      for (std::size_t i = 0; i < tasks; ++i) work(i, std::size_t{0});
+      for (std::size_t round = 0; round < rounds; ++round)
+        for (std::size_t task = 0; task < tasks; ++task) work(round, task, std::size_t{0});
     }
-    if (several) keep_pace();
+    if (!helpers_.empty() && tasks > 1) keep_pace(rounds * tasks);
   }
 
  private:
-  using Call = void (*)(const void* context, std::size_t task, std::size_t member);
+  struct Run {
+    std::size_t rounds = 0, tasks = 0;
+    void (*work)(const void*, std::size_t round, std::size_t task, std::size_t member) = nullptr;
+    const void* context = nullptr;
+  };
 
-  void begin(std::size_t tasks, Call call, const void* context);
-  void finish();
-  /// Does what is left of a share of this loop, if it is still the current one.
-  void work_on(std::uint64_t loop, std::size_t share, std::size_t member);
-  void work_on_any(std::uint64_t loop, std::size_t member);
+  void share(const Run& run);
+  /// Until the end of the run, or of a round that had no task left for this member.
+  void take_part(std::uint64_t run, std::size_t member);
+  /// Does what is left of a share of this round, if the run is still the current one; whether
+  /// there was any.
+  bool work_on(std::uint64_t run, std::size_t round, std::size_t share, std::size_t member);
+  bool all_done(std::uint64_t run, std::size_t round) const;
   void help(std::size_t member);
-  bool all_done() const;
-  void keep_pace();
+  void keep_pace(std::size_t tasks);
 
-  // The current loop, in one cache line that only the caller writes: its number and, in the lower
-  // bits, how many tasks it has. `call_` and `context_` are written before, and read by who holds a
-  // task.
-  alignas(64) std::atomic<std::uint64_t> loop_{0};
+  // The current run, in one cache line that only the caller writes, before it begins: its number
+  // and, in the lower bits, how many rounds it has and how many tasks a round.
+  alignas(64) std::atomic<std::uint64_t> now_{0};
   std::atomic<bool> stop_{false};
-  Call call_ = nullptr;
-  const void* context_ = nullptr;
+  Run run_;  // read only by who holds a task, without which a run does not end
 
   struct Share {
-    // The number of a loop and, in the lower bits, how many tasks of the share were claimed in it.
+    // The number of a run, then the round of which tasks were claimed last, then how many of it.
     alignas(64) std::atomic<std::uint64_t> claimed{0};
-    alignas(64) std::atomic<std::uint64_t> done{0};  // of all loops together
-    alignas(64) std::uint64_t expected = 0;          // of `done`, at the end of the current loop
+    // The number of a run, then how many tasks were done in it.
+    alignas(64) std::atomic<std::uint64_t> done{0};
   };
   std::vector<Share> shares_;
   Pace pace_;
