@@ -497,23 +497,30 @@ TEST(Mlp, TheSameBitsOnAnyNumberOfThreads) {
   const Events events = two_gaussians(20000, 3, 4);
   Mlp::Config config = quick();
   config.epochs = 2;
-  config.batch_size = 5000;
   config.held_out = 0.2;
-  std::vector<std::vector<float>> parameters;
-  std::vector<Logits> logits;
-  const std::size_t before = threads();
-  for (const std::size_t count : {1, 2, 3}) {
-    set_threads(count);
-    Mlp mlp(config);
-    mlp.fit(events.set());
-    parameters.push_back(mlp.parameters());
-    logits.push_back(mlp.logits(events.x));
+  // Two, three and four groups of a batch, five of which the last is not full, and batches whose
+  // last one has more groups than the others.
+  for (const std::size_t batch : {100, 180, 256, 5000, 3000}) {
+    config.batch_size = batch;
+    std::vector<std::vector<float>> parameters;
+    std::vector<Logits> logits;
+    std::vector<double> losses;
+    const std::size_t before = threads();
+    for (const std::size_t count : {1, 2, 3, 5}) {
+      set_threads(count);
+      Mlp mlp(config);
+      mlp.fit(events.set());
+      parameters.push_back(mlp.parameters());
+      logits.push_back(mlp.logits(events.x));
+      losses.push_back(mlp.history().back().training);
+    }
+    set_threads(before);
+    for (std::size_t i = 1; i < parameters.size(); ++i) {
+      EXPECT_EQ(parameters[0], parameters[i]) << "batches of " << batch;
+      EXPECT_EQ(logits[0], logits[i]) << "batches of " << batch;
+      EXPECT_EQ(losses[0], losses[i]) << "batches of " << batch;
+    }
   }
-  set_threads(before);
-  EXPECT_EQ(parameters[0], parameters[1]);
-  EXPECT_EQ(parameters[0], parameters[2]);
-  EXPECT_EQ(logits[0], logits[1]);
-  EXPECT_EQ(logits[0], logits[2]);
 }
 
 TEST(Mlp, TheSeedDecides) {
