@@ -15,8 +15,9 @@ enum class Loss : int { cross_entropy, squared_error };
 
 /// Layer widths are padded to whole units of `unit` floats; the padding is zero throughout.
 inline constexpr std::size_t unit = 8;
-/// Rows that are carried through the whole network together, so that they stay in L1.
-inline constexpr std::size_t tile = 32;
+/// Rows whose losses and gradients of the output layer are summed by themselves, however many are
+/// carried through the network together: the order of all sums is the same.
+inline constexpr std::size_t part_rows = 32;
 /// A layer's columns lie in panels of at most this many units: one panel's row fits the registers.
 inline constexpr std::size_t panel_units = 6;
 
@@ -49,6 +50,7 @@ struct Shape {
   const Layer* layers;
   std::size_t count;  ///< layers, the output layer included
   Activation activation;
+  std::size_t tile;  ///< rows that are carried through the whole network together, whole parts
   std::size_t parameters;  ///< floats of all parameters, padding included
   std::size_t transposed;  ///< floats of the transposed copy
   std::size_t scratch;     ///< floats of scratch memory that a kernel needs

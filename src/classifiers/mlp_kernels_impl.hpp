@@ -523,8 +523,8 @@ struct Pass {
   float* inputs(std::size_t layer) const { return scratch + shape.layers[layer].values; }
   float* derivatives(std::size_t layer) const { return inputs(layer) + shape.values; }
   float* logits() const { return scratch + 2 * shape.values; }
-  float* factors() const { return logits() + tile; }
-  float* weights() const { return factors() + tile; }
+  float* factors() const { return logits() + shape.tile; }
+  float* weights() const { return factors() + shape.tile; }
   const Layer& output() const { return shape.layers[shape.count - 1]; }
 
   /// `derivatives` are needed only by a backward pass.
@@ -593,11 +593,24 @@ struct Pass {
 #endif
   }
 
-  /// Σ w·loss of the rows; factors become scale · w · ∂loss/∂z. With u the logit in favour of the
-  /// right side, σ(−u) is the probability given to the wrong one: no difference of near numbers.
+  /// Σ w·loss of the rows; factors become scale · w · ∂loss/∂z.
   double loss(Loss kind, float scale) const {
+    double sum = 0.0;
+    for (std::size_t begin = 0; begin < rows; begin += part_rows)
+      sum += part_loss(kind, scale, begin, part_end(begin));
+    return sum;
+  }
+
+  /// Where the part that begins at this row ends.
+  std::size_t part_end(std::size_t begin) const {
+    return rows - begin < part_rows ? rows : begin + part_rows;
+  }
+
+  /// With u the logit in favour of the right side, σ(−u) is the probability given to the wrong one:
+  /// no difference of near numbers.
+  double part_loss(Loss kind, float scale, std::size_t begin, std::size_t end) const {
     Unit total{};
-    for (std::size_t row = 0; row < rows; row += unit) {
+    for (std::size_t row = begin; row < end; row += unit) {
       const Unit z = load<Unit>(logits() + row);
       const Unit signed_weight = load<Unit>(weights() + row);
       const auto denominator = (IntegersOf<Unit>)signed_weight < 0;
@@ -650,7 +663,7 @@ struct Pass {
   /// vectors (and half a vector) of columns; with gradients, adds to those of the output layer's
   /// weights and of the biases below.
   template <Finish finish, int vectors, bool half>
-  NEYMAN_INLINE void output_strip(std::size_t column, const Sums& weights,
+  NEYMAN_INLINE void output_strip(std::size_t begin, std::size_t column, const Sums& weights,
                                   const Sums& biases) const {
     constexpr std::size_t full = vectors > 0 ? vectors : 1;
     const std::size_t width = output().in_pad;
@@ -660,10 +673,10 @@ struct Pass {
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) columns[v].w = load<Vector>(w + v * lanes);
     if constexpr (half) rest.w = load<Unit>(w + vectors * lanes);
-    float* a = inputs(shape.count - 1) + column;
-    const float* d = derivatives(shape.count - 1) + column;
+    float* a = inputs(shape.count - 1) + begin * width + column;
+    const float* d = derivatives(shape.count - 1) + begin * width + column;
     const float* factor = factors();
-    for (std::size_t row = 0; row < rows; row += 2) {
+    for (std::size_t row = begin; row < part_end(begin); row += 2) {
 #pragma GCC unroll 2
       for (std::size_t k = 0; k < 2; ++k, a += width, d += width) {
 #pragma GCC unroll 4
@@ -686,11 +699,17 @@ struct Pass {
   }
 
   void output_backward(const Sums& gradient) const {
+    for (std::size_t begin = 0; begin < rows; begin += part_rows)
+      output_backward(begin, begin == 0 ? gradient : Sums{gradient.now, gradient.now});
+  }
+
+  /// The same for the part that begins at this row.
+  void output_backward(std::size_t begin, const Sums& gradient) const {
     const std::size_t width = output().in_pad;
     const std::size_t last = shape.count - 1;
     if (gradient) {
       Unit sum{};
-      for (std::size_t row = 0; row < rows; ++row) sum[0] += factors()[row];
+      for (std::size_t row = begin; row < part_end(begin); ++row) sum[0] += factors()[row];
       gradient.add(output().parameters + width, sum);
     }
     for (std::size_t p = 0; p < panel_count(width); ++p) {
@@ -699,7 +718,8 @@ struct Pass {
       const Sums biases = last > 0 ? gradient.from(bias_offset(last - 1, columns)) : Sums{};
       with_finish(derivative_finish(last), [&]<Finish finish>() {
         for_each_strip(columns.width, [&]<int vectors, bool half>(std::size_t c) {
-          output_strip<finish, vectors, half>(columns.begin + c, weights.from(c), biases.from(c));
+          output_strip<finish, vectors, half>(begin, columns.begin + c, weights.from(c),
+                                              biases.from(c));
         });
       });
     }
@@ -796,24 +816,30 @@ struct Pass {
   }
 };
 
+/// Of the tile that begins at this one of `count` rows.
+std::size_t rows_of_tile(const Shape& shape, std::size_t begin, std::size_t count) {
+  return count - begin < shape.tile ? count - begin : shape.tile;
+}
+
 double accumulate(const Shape& shape, Loss loss, const float* parameters, const float* transposed,
                   const Rows& data, float scale, float* gradient, float* scratch) {
   double total = 0.0;
   const std::size_t known = data.count + data.next_count;
-  Meanwhile meanwhile{data, tile, 0, gradient, gradient ? gradient + shape.parameters : nullptr};
+  Meanwhile meanwhile{data, rows_of_tile(shape, 0, data.count), 0, gradient,
+                      gradient ? gradient + shape.parameters : nullptr};
   // Where other cores read it, the gradient is written once, with the last rows.
-  float* const sums = data.shared_gradient ? scratch + 2 * shape.values + 3 * tile : gradient;
-  for (std::size_t begin = 0; begin < data.count; begin += tile) {
-    const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
-    const std::size_t end = begin + 3 * tile;
+  float* const sums = data.shared_gradient ? scratch + 2 * shape.values + 3 * shape.tile : gradient;
+  for (std::size_t begin = 0; begin < data.count; begin += shape.tile) {
+    const std::size_t count = rows_of_tile(shape, begin, data.count);
+    const std::size_t end = begin + 3 * shape.tile;
     meanwhile.end = end < known ? end : known;
     const Pass pass{shape, parameters, scratch, padded_rows(count), &meanwhile};
     pass.gather(data, begin, count);
     pass.forward(gradient != nullptr);
     total += pass.loss(loss, scale);
     if (gradient)
-      pass.backward(transposed,
-                    {begin == 0 ? nullptr : sums, begin + tile >= data.count ? gradient : sums});
+      pass.backward(transposed, {begin == 0 ? nullptr : sums,
+                                 begin + shape.tile >= data.count ? gradient : sums});
   }
   return total;
 }
@@ -967,8 +993,8 @@ void standardise(const Inputs& data, std::size_t columns, const std::uint32_t* r
 bool score(const Shape& shape, const float* parameters, const Inputs& data, double* logits,
            float* scratch) {
   bool finite = true;
-  for (std::size_t begin = 0; begin < data.count; begin += tile) {
-    const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
+  for (std::size_t begin = 0; begin < data.count; begin += shape.tile) {
+    const std::size_t count = rows_of_tile(shape, begin, data.count);
     const Pass pass{shape, parameters, scratch, padded_rows(count)};
     finite &= pass.standardise(data, begin, count);
     pass.forward(false);
@@ -982,8 +1008,8 @@ bool input_gradient(const Shape& shape, const float* parameters, const float* tr
                     const Inputs& data, double* gradient, float* scratch) {
   bool finite = true;
   const std::size_t in = shape.layers[0].in, width = shape.layers[0].in_pad;
-  for (std::size_t begin = 0; begin < data.count; begin += tile) {
-    const std::size_t count = data.count - begin < tile ? data.count - begin : tile;
+  for (std::size_t begin = 0; begin < data.count; begin += shape.tile) {
+    const std::size_t count = rows_of_tile(shape, begin, data.count);
     const Pass pass{shape, parameters, scratch, padded_rows(count)};
     finite &= pass.standardise(data, begin, count);
     pass.forward(true);

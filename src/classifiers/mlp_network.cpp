@@ -17,6 +17,13 @@ namespace {
 
 std::size_t padded(std::size_t width) { return (width + unit - 1) / unit * unit; }
 
+/// A tile's activations of narrow layers stay in the first-level cache. Those of wide ones do not
+/// anyway, and neither do gradients, which are read and written once a tile: the fewer tiles the
+/// better, as long as all is in the second level.
+std::size_t tile_of(const std::vector<std::size_t>& widths) {
+  return *std::max_element(widths.begin(), widths.end()) > 64 ? 4 * part_rows : part_rows;
+}
+
 }  // namespace
 
 Buffer::Buffer(std::size_t size) : size_(size) {
@@ -34,6 +41,7 @@ Buffer::Buffer(std::size_t size) : size_(size) {
 Network::Network(const std::vector<std::size_t>& widths, Activation activation) {
   shape_ = {};
   shape_.activation = activation;
+  shape_.tile = tile_of(widths);
   for (std::size_t l = 0; l < widths.size(); ++l) {
     Layer layer{};
     layer.in = widths[l];
@@ -46,12 +54,12 @@ Network::Network(const std::vector<std::size_t>& widths, Activation activation) 
     layer.values = shape_.values;
     shape_.parameters += hidden ? (layer.in + 1) * layer.out_pad : layer.in_pad + unit;
     shape_.transposed += hidden ? layer.out * layer.in_pad : 0;
-    shape_.values += tile * layer.in_pad;
+    shape_.values += shape_.tile * layer.in_pad;
     layers_.push_back(layer);
   }
   shape_.layers = layers_.data();
   shape_.count = layers_.size();
-  shape_.scratch = 2 * shape_.values + 3 * tile + shape_.parameters;
+  shape_.scratch = 2 * shape_.values + 3 * shape_.tile + shape_.parameters;
 }
 
 std::size_t Network::plain_size() const {

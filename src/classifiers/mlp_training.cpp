@@ -35,7 +35,7 @@ std::size_t group_rows(std::size_t batch) {
   constexpr std::size_t least = 64, large = 1024;
   const std::size_t rows =
       batch < 2 * large ? std::max(least, (batch + 3) / 4) : std::max(large, (batch + 15) / 16);
-  return (rows + tile - 1) / tile * tile;
+  return (rows + part_rows - 1) / part_rows * part_rows;
 }
 
 std::size_t groups_of(std::size_t batch) {
