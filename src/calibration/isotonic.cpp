@@ -14,6 +14,7 @@
 #include "calibration/line.hpp"
 #include "calibration/monotone_cubic.hpp"
 #include "calibration/scores.hpp"
+#include "core/large_vector.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 
@@ -54,8 +55,7 @@ class Cutter {
         den_(scores.denominator.scores.data()),
         at_(pack(from)),
         to_(to),
-        cuts_(std::make_unique_for_overwrite<std::uint64_t[]>(
-            (to.numerator + to.denominator - from.numerator - from.denominator) / 2 + 1)) {}
+        cuts_((to.numerator + to.denominator - from.numerator - from.denominator) / 2 + 1) {}
 
   bool both_left() const {
     const Rank at = unpack(at_);
@@ -70,6 +70,7 @@ class Cutter {
     before_ = side;
     at_ += one_more[side];
   }
+  std::size_t size() const { return size_; }
   /// Once one side is through: calls visit(place) for the cuts in increasing order.
   template <class Visit>
   void finish(Visit&& visit) {
@@ -92,7 +93,7 @@ class Cutter {
   const double *num_, *den_;
   std::uint64_t at_;
   Rank to_;
-  std::unique_ptr<std::uint64_t[]> cuts_;
+  LargeVector<std::uint64_t> cuts_;
   std::size_t size_ = 0;
   std::uint32_t before_ = 1;  // side of the last event
 };
@@ -100,7 +101,7 @@ class Cutter {
 /// Places in increasing order, up to the end: between two of them there are denominators and then
 /// numerators, which always end in one block. Equal scores have their denominators first, so they
 /// share a block too.
-std::vector<Rank> find_runs(const SortedScores& scores) {
+LargeVector<Rank> find_runs(const SortedScores& scores) {
   // What is next depends on the comparison before, so several parts go on side by side.
   constexpr std::size_t parts = 4;
   const std::size_t size = scores.numerator.size() + scores.denominator.size();
@@ -114,16 +115,21 @@ std::vector<Rank> find_runs(const SortedScores& scores) {
     c.step();
     d.step();
   }
-  std::vector<Rank> runs;
+  const std::array<Cutter*, parts> cutters{&a, &b, &c, &d};
+  std::size_t most = 2 * parts;  // at the end of each part
+  for (Cutter* cutter : cutters) {
+    while (cutter->both_left()) cutter->step();
+    most += cutter->size();
+  }
+  LargeVector<Rank> runs;
+  runs.reserve(most);
   Rank last{0, 0};
   const auto visit = [&](Rank end) {
     if (end != last) runs.push_back(last = end);
   };
-  std::size_t part = 0;
-  for (Cutter* cutter : {&a, &b, &c, &d}) {
-    while (cutter->both_left()) cutter->step();
-    cutter->finish(visit);
-    visit(ends[++part]);
+  for (std::size_t p = 0; p < parts; ++p) {
+    cutters[p]->finish(visit);
+    visit(ends[p + 1]);
   }
   return runs;
 }
@@ -181,7 +187,7 @@ void push(std::vector<Place>& curve, const Place& next) {
 
 /// The last places of the blocks: the corners of the highest convex curve that no run is below.
 std::vector<Place> pool(const SortedScores& scores) {
-  std::vector<Rank> runs = find_runs(scores);
+  LargeVector<Rank> runs = find_runs(scores);
   const CumulativeWeights sums(scores);
   // How many blocks a run becomes one with cannot be predicted. The curve of a few of the runs
   // tells without branches which others can be corners: those below it.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "calibration/score_kernels.hpp"
+#include "core/large_vector.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
 
@@ -78,14 +79,15 @@ constexpr std::size_t moves_an_item = 8;  // more, and sorting by all bits is fa
 
 /// Stable, by the bits [shift, shift + digits · 11) of the keys.
 template <class Item>
-void sort_by_bits(std::vector<Item>& items, int shift, int digits) {
+void sort_by_bits(LargeVector<Item>& items, int shift, int digits) {
   const auto digit = [&](const Item& item, int d) {
     return static_cast<std::size_t>(key_of(item) >> (shift + d * digit_bits)) & (radix - 1);
   };
   std::vector<std::array<std::uint32_t, radix>> counts(static_cast<std::size_t>(digits));
   for (const Item& item : items)
     for (int d = 0; d < digits; ++d) ++counts[static_cast<std::size_t>(d)][digit(item, d)];
-  std::vector<Item> other(items.size());
+  // touched in order first: new pages cost more where they are come upon in any order
+  LargeVector<Item> other(items.size(), Item{});
   for (int d = 0; d < digits; ++d) {
     auto& count = counts[static_cast<std::size_t>(d)];
     // A digit that all keys share moves nothing.
@@ -100,7 +102,7 @@ void sort_by_bits(std::vector<Item>& items, int shift, int digits) {
 /// Sorts what is nearly sorted. False where that took too many moves; the items are then in some
 /// order.
 template <class Item>
-bool insert_nearby(std::vector<Item>& items) {
+bool insert_nearby(LargeVector<Item>& items) {
   std::size_t moves = moves_an_item * items.size();
   for (std::size_t i = 1; i < items.size(); ++i) {
     const Item item = items[i];
@@ -120,7 +122,7 @@ bool insert_nearby(std::vector<Item>& items) {
 /// By the first 33 of the bits in which the keys differ, after which few neighbours are in the
 /// wrong order; by all bits where many are.
 template <class Item>
-void radix_sort(std::vector<Item>& items) {
+void radix_sort(LargeVector<Item>& items) {
   auto differs = key_of(items[0]) ^ key_of(items[0]);
   for (const Item& item : items) differs |= key_of(item) ^ key_of(items[0]);
   const int bits = std::bit_width(differs);
@@ -131,7 +133,7 @@ void radix_sort(std::vector<Item>& items) {
 }
 
 template <class Item>
-void sort_items(std::vector<Item>& items) {
+void sort_items(LargeVector<Item>& items) {
   if (items.size() < radix_threshold) {
     std::stable_sort(items.begin(), items.end(),
                      [](const Item& a, const Item& b) { return key_of(a) < key_of(b); });
@@ -142,13 +144,13 @@ void sort_items(std::vector<Item>& items) {
 
 // Sorts keys of scores with the weights, where there are any, which it puts in the same order.
 template <class Key>
-void sort_keys(std::vector<Key>& keys, std::vector<double>& weights) {
+void sort_keys(LargeVector<Key>& keys, std::vector<double>& weights) {
   if (weights.empty()) {
     sort_items(keys);
     return;
   }
   const std::size_t n = keys.size();
-  std::vector<KeyWithWeight<Key>> items(n);
+  LargeVector<KeyWithWeight<Key>> items(n);
   for (std::size_t i = 0; i < n; ++i) items[i] = {keys[i], weights[i]};
   sort_items(items);
   for (std::size_t i = 0; i < n; ++i) {
@@ -284,13 +286,13 @@ std::vector<double> sort_with_weights(std::span<const double> scores,
                                       std::vector<double>& weights) {
   const std::size_t n = scores.size();
   std::vector<double> sorted(n);
-  std::vector<std::uint32_t> float_keys(n);
+  LargeVector<std::uint32_t> float_keys(n);
   if (score_kernels::kernels().to_float_keys(scores.data(), n, float_keys.data())) {
     sort_keys(float_keys, weights);
     score_kernels::kernels().from_float_keys(float_keys.data(), n, sorted.data());
     return sorted;
   }
-  std::vector<std::uint64_t> keys(n);
+  LargeVector<std::uint64_t> keys(n);
   std::transform(scores.begin(), scores.end(), keys.begin(), to_key);
   sort_keys(keys, weights);
   std::transform(keys.begin(), keys.end(), sorted.begin(), from_key);

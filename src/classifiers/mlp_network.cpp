@@ -5,10 +5,6 @@
 #include <bit>
 #include <numeric>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include "core/instruction_set.hpp"
 #include "neyman/core/random.hpp"
 
@@ -25,18 +21,6 @@ std::size_t tile_of(const std::vector<std::size_t>& widths) {
 }
 
 }  // namespace
-
-Buffer::Buffer(std::size_t size) : size_(size) {
-  constexpr std::size_t huge_page = std::size_t{1} << 21;
-  const std::size_t bytes = std::max<std::size_t>(size, 1) * sizeof(float);
-  const bool large = bytes >= 2 * huge_page;
-  const std::align_val_t alignment{large ? huge_page : 64};
-  data_ = {static_cast<float*>(::operator new[](bytes, alignment)), Free{alignment}};
-#if defined(__linux__)
-  if (large) madvise(data_.get(), bytes, MADV_HUGEPAGE);  // only advice: failure changes nothing
-#endif
-  std::fill_n(data_.get(), size, 0.0f);
-}
 
 Network::Network(const std::vector<std::size_t>& widths, Activation activation) {
   shape_ = {};

@@ -3,34 +3,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "classifiers/mlp_kernels.hpp"
+#include "core/large_vector.hpp"
 
 namespace neyman::mlp {
 
-/// Zeroed floats that start on a cache line; a large buffer asks for huge pages, because its rows
-/// are read in random order.
+/// Zeroed floats that start on a cache line. (Moved, but not copied by accident.)
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(std::size_t size);
-  std::size_t size() const { return size_; }
-  float* data() { return data_.get(); }
-  const float* data() const { return data_.get(); }
-  float& operator[](std::size_t i) { return data_[i]; }
-  float operator[](std::size_t i) const { return data_[i]; }
+  explicit Buffer(std::size_t size) : values_(size, 0.0f) {}
+  Buffer(Buffer&&) = default;
+  Buffer& operator=(Buffer&&) = default;
+  std::size_t size() const { return values_.size(); }
+  float* data() { return values_.data(); }
+  const float* data() const { return values_.data(); }
+  float& operator[](std::size_t i) { return values_[i]; }
+  float operator[](std::size_t i) const { return values_[i]; }
 
  private:
-  struct Free {
-    std::align_val_t alignment;
-    void operator()(float* memory) const { ::operator delete[](memory, alignment); }
-  };
-  std::unique_ptr<float[], Free> data_{nullptr, Free{std::align_val_t{64}}};
-  std::size_t size_ = 0;
+  LargeVector<float, 64> values_;
 };
 
 /// The shape of a network and how its parameters lie in memory. Outside of the kernels the
