@@ -23,8 +23,8 @@ template <class T, std::size_t alignment>
 struct LargeAllocator {
   using value_type = T;
   template <class Other>
-  struct rebind {
-    using other = LargeAllocator<Other, alignment>;
+  struct rebind {  // NOLINT(readability-identifier-naming): the standard's names
+    using other = LargeAllocator<Other, alignment>;  // NOLINT(readability-identifier-naming)
   };
 
   LargeAllocator() = default;
