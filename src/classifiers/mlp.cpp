@@ -194,7 +194,7 @@ Logits Mlp::logits(MatrixView x) const {
   const mlp::Kernels& kernels = mlp::kernels();
   Logits result(x.rows());
   parallel_blocks(x.rows(), scoring_block, [&](Block block) {
-    mlp::Buffer scratch = state_->network->scratch();
+    auto scratch = state_->network->scratch();
     const MatrixView part = x.rows(block.begin, block.end);
     if (!kernels.score(state_->network->shape(), state_->parameters.data(), state_->inputs(part),
                        result.values().data() + block.begin, scratch.data())) {
@@ -209,7 +209,7 @@ Matrix Mlp::gradient(MatrixView x) const {
   const mlp::Kernels& kernels = mlp::kernels();
   Matrix result(x.rows(), x.cols());
   parallel_blocks(x.rows(), scoring_block, [&](Block block) {
-    mlp::Buffer scratch = state_->network->scratch();
+    auto scratch = state_->network->scratch();
     const MatrixView part = x.rows(block.begin, block.end);
     if (!kernels.input_gradient(state_->network->shape(), state_->parameters.data(),
                                 state_->transposed.data(), state_->inputs(part),

@@ -67,7 +67,9 @@ struct Rows {
   const std::uint32_t* next = nullptr;  ///< rows that will be used after these,
   std::size_t next_count = 0;           ///< and how many are known
   const float* factors = nullptr;       ///< of the weights, one a row of `data`; or none
-  bool shared_gradient = false;         ///< other cores read the gradient of these rows
+  /// Where the gradient is summed until it is written with the last rows, because other cores read
+  /// it; or none: it is summed in its place.
+  float* sums = nullptr;
 };
 
 /// Rows as a user gives them, to be standardised: (x − mean) · scale.

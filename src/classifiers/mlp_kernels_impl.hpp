@@ -811,6 +811,7 @@ struct Pass {
       d = d > -largest_input ? d : -largest_input;
       to[c] = static_cast<float>(d);
     }
+    for (std::size_t c = in; c % unit != 0; ++c) to[c] = 0.0f;
 #endif
     return finite;
   }
@@ -827,8 +828,7 @@ double accumulate(const Shape& shape, Loss loss, const float* parameters, const 
   const std::size_t known = data.count + data.next_count;
   Meanwhile meanwhile{data, rows_of_tile(shape, 0, data.count), 0, gradient,
                       gradient ? gradient + shape.parameters : nullptr};
-  // Where other cores read it, the gradient is written once, with the last rows.
-  float* const sums = data.shared_gradient ? scratch + 2 * shape.values + 3 * shape.tile : gradient;
+  float* const sums = data.sums ? data.sums : gradient;
   for (std::size_t begin = 0; begin < data.count; begin += shape.tile) {
     const std::size_t count = rows_of_tile(shape, begin, data.count);
     const std::size_t end = begin + 3 * shape.tile;

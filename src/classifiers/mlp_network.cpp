@@ -43,7 +43,7 @@ Network::Network(const std::vector<std::size_t>& widths, Activation activation) 
   }
   shape_.layers = layers_.data();
   shape_.count = layers_.size();
-  shape_.scratch = 2 * shape_.values + 3 * shape_.tile + shape_.parameters;
+  shape_.scratch = 2 * shape_.values + 3 * shape_.tile;
 }
 
 std::size_t Network::plain_size() const {

@@ -40,7 +40,8 @@ class Network {
   std::size_t plain_size() const;
   void pack(std::span<const float> plain, float* parameters) const;
   std::vector<float> unpack(const float* parameters) const;
-  Buffer scratch() const { return Buffer(shape_.scratch); }
+  /// Memory for a kernel; what is in it does not matter.
+  LargeVector<float, 64> scratch() const { return LargeVector<float, 64>(shape_.scratch); }
 
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "classifiers/bootstrap.hpp"
+#include "core/large_vector.hpp"
 #include "core/team.hpp"
 #include "core/thread_share.hpp"
 #include "core/vector_math.hpp"
@@ -122,7 +123,9 @@ Buffer copy(const Buffer& from) {
 /// own and takes every step itself, to the same bits: the gradients of the others are then all that
 /// travels between cores. (In cache lines of its own.)
 struct alignas(64) Replica {
-  Buffer parameters, transposed, first, second, scratch;
+  Buffer parameters, transposed, first, second;
+  Buffer sums;  ///< of a gradient, before others read it
+  LargeVector<float, 64> scratch;
   std::size_t steps = 0;  ///< that it has taken
 
   explicit Replica(const Network& network)
@@ -130,6 +133,7 @@ struct alignas(64) Replica {
         transposed(network.shape().transposed),
         first(network.shape().parameters),
         second(network.shape().parameters),
+        sums(network.shape().parameters),
         scratch(network.scratch()) {}
 
   void copy(const Replica& from) {
@@ -339,7 +343,7 @@ class Trainer {
                     order_.data() + next,
                     order_.size() - next,
                     balance_ ? factors_.data() : nullptr,
-                    replicas_.size() > 1};
+                    replicas_.size() > 1 ? replica.sums.data() : nullptr};
     return kernels_.accumulate(shape_, static_cast<Loss>(config_.loss), replica.parameters.data(),
                                replica.transposed.data(), rows, scale, gradient.data(),
                                replica.scratch.data());
@@ -390,7 +394,7 @@ class Trainer {
     const double sum = sum_blocks(
         rows.size(),
         [&](Block block) {
-          Buffer scratch = network_->scratch();
+          auto scratch = network_->scratch();
           const Rows part{held_out.data.data(), held_out.stride, rows.data() + block.begin,
                           block.size()};
           return kernels_.accumulate(shape_, static_cast<Loss>(config_.loss),

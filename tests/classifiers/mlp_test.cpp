@@ -25,6 +25,8 @@ using Eigen::ArrayXXd;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+
 // ---- The network in plain Eigen, in double: the reference for the fused kernels.
 
 struct ReferenceLayer {
@@ -206,20 +208,33 @@ TEST(MlpKernels, GradientsMatchTheReference) {
          {mlp::Activation::relu, mlp::Activation::tanh, mlp::Activation::silu}) {
       for (const auto loss : {mlp::Loss::cross_entropy, mlp::Loss::squared_error}) {
         for (const auto& widths : shapes) {
-          for (const std::size_t rows : {1, 8, 37, 128}) {
+          for (const std::size_t rows : {1, 8, 37, 128, 300}) {
             SCOPED_TRACE(std::string(kernels->name) + " activation " +
                          std::to_string(int(activation)) + " loss " + std::to_string(int(loss)) +
                          " layers " + std::to_string(widths.size()) + " inputs " +
                          std::to_string(widths[0]) + " rows " + std::to_string(rows));
             Problem p(widths, activation, rows);
+            // What was there before must not count anywhere.
             mlp::Buffer gradient(p.network.shape().parameters);
-            mlp::Buffer scratch = p.network.scratch();
+            std::fill_n(gradient.data(), gradient.size(), not_a_number);
+            auto scratch = p.network.scratch();
+            std::fill(scratch.begin(), scratch.end(), not_a_number);
             kernels->transpose(p.network.shape(), p.parameters.data(), p.transposed.data());
             const float scale = 0.5f;
             const double sum = kernels->accumulate(
                 p.network.shape(), loss, p.parameters.data(), p.transposed.data(),
                 {p.data.data(), p.stride, p.order.data(), rows, 0}, scale, gradient.data(),
                 scratch.data());
+
+            mlp::Buffer apart(gradient.size()), sums(gradient.size());
+            std::fill_n(sums.data(), sums.size(), not_a_number);
+            mlp::Rows summed_apart{p.data.data(), p.stride, p.order.data(), rows};
+            summed_apart.sums = sums.data();
+            EXPECT_EQ(sum, kernels->accumulate(p.network.shape(), loss, p.parameters.data(),
+                                               p.transposed.data(), summed_apart, scale,
+                                               apart.data(), scratch.data()));
+            EXPECT_TRUE(
+                std::equal(gradient.data(), gradient.data() + gradient.size(), apart.data()));
 
             const Reference reference(p.widths, activation, p.plain);
             auto expected = reference.gradients(p.x, p.y, p.w, loss);
@@ -248,7 +263,8 @@ TEST(MlpKernels, LogitsAndInputGradientsMatchTheReference) {
                        std::to_string(int(activation)) + " layers " +
                        std::to_string(widths.size()) + " inputs " + std::to_string(widths[0]));
           Problem p(widths, activation, rows);
-          mlp::Buffer scratch = p.network.scratch();
+          auto scratch = p.network.scratch();
+          std::fill(scratch.begin(), scratch.end(), not_a_number);
           kernels->transpose(p.network.shape(), p.parameters.data(), p.transposed.data());
           const std::size_t in = widths[0], padding = p.network.shape().layers[0].in_pad;
           std::vector<double> mean(padding), inverse(padding), raw(rows * in);
