@@ -307,10 +307,12 @@ class Trainer {
       const std::size_t step = steps_ + batch;
       bring_up_to_date(replicas_[member], step);
       if (over_ranks && !over_ranks_->is_mine(g)) return;
-      const std::size_t first = begin + batch * count + g * group;
-      const std::size_t rows = std::min(group, begin + (batch + 1) * count - first);
+      const std::size_t here = begin + batch * count, first = here + g * group;
+      const std::size_t rows = std::min(group, here + count - first);
+      const Team::Tasks own = team_.share_of(member, groups_);
+      const std::size_t next = g + 1 < own.end ? first + group : here + count + own.begin * group;
       losses_[g * batches + batch] =
-          sum_group(first, rows, scale, gradients_of(step).groups[g], replicas_[member]);
+          sum_group(first, rows, next, scale, gradients_of(step).groups[g], replicas_[member]);
     });
     if (over_ranks) {
       auto& gradients = gradients_of(steps_).groups;
@@ -331,11 +333,10 @@ class Trainer {
     return gradients_[replicas_.size() > 1 ? step % 2 : 0];
   }
 
-  double sum_group(std::size_t begin, std::size_t count, float scale, Buffer& gradient,
-                   Replica& replica) const {
-    // Where a team shares the batches, a member mostly gets the same group of the next one.
-    const std::size_t next =
-        std::min(order_.size(), begin + (replicas_.size() > 1 ? batch_ : count));
+  /// Of `count` rows, after which those from `next` on will be asked for.
+  double sum_group(std::size_t begin, std::size_t count, std::size_t next, float scale,
+                   Buffer& gradient, Replica& replica) const {
+    next = std::min(order_.size(), next);
     const Rows rows{rows_->data.data(),
                     rows_->stride,
                     order_.data() + begin,

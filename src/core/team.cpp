@@ -30,12 +30,7 @@ std::uint64_t number_of(std::uint64_t word) { return word >> 2 * count_bits; }
 std::size_t upper_of(std::uint64_t word) { return word >> count_bits & count_mask; }
 std::size_t lower_of(std::uint64_t word) { return word & count_mask; }
 
-struct Range {
-  std::size_t begin, end;
-  std::size_t size() const { return end - begin; }
-};
-Range tasks_of(std::size_t share, std::size_t tasks, std::size_t members) {
-  const std::size_t shares = std::min(tasks, members);
+Team::Tasks part_of(std::size_t tasks, std::size_t share, std::size_t shares) {
   if (share >= shares) return {0, 0};
   return {share * tasks / shares, (share + 1) * tasks / shares};
 }
@@ -74,6 +69,10 @@ Team::~Team() {
   now_ = word(number_of(now_) + 1, 0, 0);  // wakes those that sleep
   now_.notify_all();
   for (auto& helper : helpers_) helper.join();
+}
+
+Team::Tasks Team::share_of(std::size_t member, std::size_t tasks) const {
+  return part_of(tasks, member, shares(tasks) ? std::min(tasks, members()) : 1);
 }
 
 void Team::share(const Run& run) {
@@ -116,18 +115,19 @@ void Team::take_part(std::uint64_t run, std::size_t member) {
 
 bool Team::work_on(std::uint64_t run, std::size_t round, std::size_t share, std::size_t member) {
   Share& from = shares_[share];
-  const Range range = tasks_of(share, lower_of(run), shares_.size());
+  const std::size_t tasks = lower_of(run);
+  const Tasks own = part_of(tasks, share, std::min(tasks, shares_.size()));
   bool took_any = false;
   std::uint64_t now = from.claimed.load(std::memory_order_relaxed);
   for (;;) {
     if (number_of(now) != number_of(run) || upper_of(now) > round) return took_any;
     const std::size_t taken = upper_of(now) == round ? lower_of(now) : 0;
-    if (taken >= range.size()) return took_any;
+    if (taken >= own.size()) return took_any;
     const std::uint64_t next = word(number_of(run), round, taken + 1);
     if (!from.claimed.compare_exchange_weak(now, next, std::memory_order_acq_rel,
                                             std::memory_order_relaxed))
       continue;
-    run_.work(run_.context, round, range.begin + taken, member);
+    run_.work(run_.context, round, own.begin + taken, member);
     from.done.fetch_add(1, std::memory_order_release);
     took_any = true;
     now = next;
@@ -135,10 +135,10 @@ bool Team::work_on(std::uint64_t run, std::size_t round, std::size_t share, std:
 }
 
 bool Team::all_done(std::uint64_t run, std::size_t round) const {
-  for (std::size_t share = 0; share < shares_.size(); ++share) {
-    const std::size_t tasks = tasks_of(share, lower_of(run), shares_.size()).size();
+  const std::size_t tasks = lower_of(run), shares = std::min(tasks, shares_.size());
+  for (std::size_t share = 0; share < shares; ++share) {
     if (shares_[share].done.load(std::memory_order_acquire) <
-        word(number_of(run), 0, 0) + (round + 1) * tasks)
+        word(number_of(run), 0, 0) + (round + 1) * part_of(tasks, share, shares).size())
       return false;
   }
   return true;

@@ -56,6 +56,13 @@ class Team {
   /// Whether the next run of as many tasks is to be shared.
   bool shares(std::size_t tasks) const { return !helpers_.empty() && tasks > 1 && pace_.shared(); }
 
+  struct Tasks {
+    std::size_t begin, end;
+    std::size_t size() const { return end - begin; }
+  };
+  /// The share of a member in the next run of as many tasks, or in the current one.
+  Tasks share_of(std::size_t member, std::size_t tasks) const;
+
   /// Calls work(round, task, member) for the tasks 0 … tasks − 1 of round 0, when all are done for
   /// those of round 1, and so on; the tasks of a round in no fixed order. The caller is member 0. A
   /// member has a task of a round only if it had one of the round before, too. For one caller at a
