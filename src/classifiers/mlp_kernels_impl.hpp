@@ -535,19 +535,9 @@ struct Pass {
       for (std::size_t p = 0; p < panel_count(layer.out_pad); ++p) {
         const Panel columns = panel(layer.out_pad, p);
         const float* b = parameters + layer.parameters + (layer.in + 1) * columns.begin;
-        product({inputs(l),
-                 layer.in_pad,
-                 rows,
-                 layer.in,
-                 b,
-                 columns.width,
-                 b + layer.in * columns.width,
-                 inputs(l + 1) + columns.begin,
-                 layer.out_pad,
-                 relu ? Finish::relu : Finish::plain,
-                 nullptr,
-                 {},
-                 meanwhile},
+        product({inputs(l), layer.in_pad, rows, layer.in, b, columns.width,
+                 b + layer.in * columns.width, inputs(l + 1) + columns.begin, layer.out_pad,
+                 relu ? Finish::relu : Finish::plain, nullptr, Sums{}, meanwhile},
                 columns.width);
       }
       const std::size_t count = rows * layer.out_pad;
@@ -1037,19 +1027,9 @@ void multiply(const Dense& a, std::size_t depth, const Dense& b, const float* bi
               const DenseOut& c, std::size_t rows, std::size_t columns) {
   for (std::size_t p = 0; p < panel_count(columns); ++p) {
     const Panel at = panel(columns, p);
-    product({a.data,
-             a.stride,
-             rows,
-             depth,
-             b.data + at.begin,
-             b.stride,
-             bias ? bias + at.begin : nullptr,
-             c.data + at.begin,
-             c.stride,
-             Finish::plain,
-             nullptr,
-             {},
-             nullptr},
+    product({a.data, a.stride, rows, depth, b.data + at.begin, b.stride,
+             bias ? bias + at.begin : nullptr, c.data + at.begin, c.stride, Finish::plain, nullptr,
+             Sums{}, nullptr},
             at.width);
   }
 }
@@ -1058,15 +1038,8 @@ void add_outer(const Dense& a, std::size_t inputs, const Dense& d, const DenseOu
                std::size_t rows, std::size_t columns) {
   for (std::size_t p = 0; p < panel_count(columns); ++p) {
     const Panel at = panel(columns, p);
-    outer({a.data,
-           a.stride,
-           rows,
-           inputs,
-           d.data + at.begin,
-           d.stride,
-           {g.data + at.begin, g.data + at.begin},
-           g.stride,
-           nullptr},
+    outer({a.data, a.stride, rows, inputs, d.data + at.begin, d.stride,
+           Sums{g.data + at.begin, g.data + at.begin}, g.stride, nullptr},
           at.width);
   }
 }

@@ -7,8 +7,7 @@ namespace neyman {
 
 namespace {
 
-constexpr int spins_before_others =
-    1500;  // some ten microseconds: who is only late keeps its tasks
+constexpr int spins_before_others = 1500;  // some ten microseconds: who is late keeps its tasks
 constexpr int spins_before_yield = 2000;
 constexpr int yields_before_sleep = 200;
 constexpr int count_bits = 12;

@@ -69,7 +69,8 @@ class Team {
   /// time. The work must not throw, and no task may wait for another: one member may do all.
   template <class Work>
   void run(std::size_t rounds, std::size_t tasks, const Work& work) {
-    if (rounds > 0 && shares(tasks)) {
+    if (rounds == 0 || tasks == 0) return;
+    if (shares(tasks)) {
       share({rounds, tasks,
              [](const void* context, std::size_t round, std::size_t task, std::size_t member) {
                (*static_cast<const Work*>(context))(round, task, member);
