@@ -3,6 +3,7 @@
 //
 //   growth <work> <size>
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -22,6 +23,7 @@
 #include "neyman/inference/fit.hpp"
 #include "neyman/inference/parameterized_likelihood.hpp"
 #include "neyman/ratios/classifier_across.hpp"
+#include "neyman/ratios/separable_ratio.hpp"
 
 namespace {
 
@@ -39,6 +41,24 @@ Json measure(const std::function<void()>& work) {
     if (next["cpu"] < best["cpu"]) best = next;
   }
   return best;
+}
+
+/// The whole of a separable ratio from 2000 events, in each of whose features there is a little of
+/// two parameters.
+Json learn_features(std::size_t features) {
+  constexpr std::size_t events = 2000;
+  const Design design(ParameterSpace({{"alpha", -3.0, 3.0, {}}, {"beta", -3.0, 3.0, {}}}));
+  Samples samples;
+  samples.feature_names = default_feature_names(features);
+  samples.parameter_names = design.parameters().names();
+  samples.theta = design.draw(events, 1, "growth");
+  samples.x = Matrix(events, features);
+  RandomStream random(1, "growth");
+  random.fill_normal(samples.x.values());
+  const double slope = 1.0 / std::sqrt(static_cast<double>(features));
+  for (std::size_t i = 0; i < events; ++i)
+    for (std::size_t f = 0; f < features; ++f) samples.x(i, f) += slope * samples.theta(i, f % 2);
+  return peers::timed([&] { SeparableRatio(samples, design, {}); });
 }
 
 /// Two normal samples, half of the rows each.
@@ -154,6 +174,7 @@ const std::map<std::string, std::function<Json(std::size_t)>> works{
        out["size"] = (7 + 1) * width + (width + 1) * width + width + 1;  // weights
        return out;
      }},
+    {"train-features", learn_features},
     {"calibrate-events", calibrate},
     {"simulate-events", draw},
     {"fit-events", fit_events},

@@ -35,15 +35,29 @@ Tensor add_whitening(Graph& graph, const Archive& from, const Tensor& x) {
     values = graph.add("Where", {chosen, compressed, x});
   }
   const Tensor centred = graph.difference(values, graph.row(from.numbers("mean")));
-  std::vector<double> transposed;
-  for (std::size_t f = 0; f < map.cols(); ++f)
-    for (std::size_t r = 0; r < map.rows(); ++r) transposed.push_back(map(r, f));
-  const Tensor white = graph.matrix_product(centred, graph.table(transposed, map.rows()));
+  const auto whitened = [&] {
+    if (map.rows() < map.cols())
+      return graph.product(centred, graph.table(map.values(), map.cols()));
+    std::vector<double> transposed;
+    for (std::size_t f = 0; f < map.cols(); ++f)
+      for (std::size_t r = 0; r < map.rows(); ++r) transposed.push_back(map(r, f));
+    return graph.matrix_product(centred, graph.table(transposed, map.rows()));
+  };
+  const Tensor white = whitened();
   return graph.to_float(graph.clip(white, -1e6, 1e6));
 }
 
+/// Features::forward: the inputs, or directions among them.
+Tensor add_linear(Graph& graph, const Archive& from, const Tensor& white) {
+  if (!from.has("directions")) return white;
+  const auto& directions = from.get<Matrix>("directions");
+  const std::vector<float> columns(directions.values().begin(), directions.values().end());
+  return graph.matrix_product(white, graph.table(columns, directions.cols()));
+}
+
 /// Features::forward: the hidden part, or nothing where there is none.
-std::optional<Tensor> add_hidden(Graph& graph, const Archive& from, const Tensor& white) {
+std::optional<Tensor> add_hidden(Graph& graph, const Archive& from, const Tensor& white,
+                                 const Tensor& linear) {
   const auto& widths = from.get<std::vector<std::int64_t>>("hidden");
   const auto& mix = from.get<std::vector<float>>("mix");
   std::span<const float> weights(from.get<std::vector<float>>("weights"));
@@ -64,13 +78,13 @@ std::optional<Tensor> add_hidden(Graph& graph, const Archive& from, const Tensor
     in = out;
   }
   if (mix.empty()) return layer;
-  // The rows of mix: hidden, inputs, 1.
+  // The rows of mix: hidden, linear, 1.
   std::span<const float> rows(mix);
   const Tensor of_hidden = graph.table(take(rows, in * in), in);
-  const Tensor of_inputs = graph.table(take(rows, inputs * in), in);
+  const Tensor of_linear = graph.table(take(rows, rows.size() - in), in);
   const Tensor of_one = graph.table(take(rows, in), in);
   return graph.sum(graph.matrix_product(layer, of_hidden),
-                   graph.add("Gemm", {white, of_inputs, of_one}));
+                   graph.add("Gemm", {linear, of_linear, of_one}));
 }
 
 }  // namespace
@@ -130,8 +144,10 @@ Tensor add_components(Graph& graph, const Archive& ratio, const std::vector<doub
 
 Tensor add_separable_features(Graph& graph, const Archive& fold, const Tensor& x) {
   const Tensor white = add_whitening(graph, fold.child("whitening"), x);
-  const auto hidden = add_hidden(graph, fold.child("features"), white);
-  return graph.to_double(hidden ? graph.join({*hidden, white}) : white);
+  const Archive& features = fold.child("features");
+  const Tensor linear = add_linear(graph, features, white);
+  const auto hidden = add_hidden(graph, features, white, linear);
+  return graph.to_double(hidden ? graph.join({*hidden, linear}) : linear);
 }
 
 Matrix separable_coefficients(const Archive& fold, std::size_t terms) {

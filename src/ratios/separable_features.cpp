@@ -35,6 +35,10 @@ Whitening::Whitening(MatrixView x, std::span<const double> weights) {
     median_.push_back(quantile(values, 0.5));
     width_.push_back(heavy && width > 0.0 ? width : 0.0);
   }
+  if (features > most_linear) {
+    scale_each(x, weights);
+    return;
+  }
   struct Sums {
     double weight = 0.0;
     Eigen::VectorXd first;
@@ -86,6 +90,48 @@ Whitening::Whitening(MatrixView x, std::span<const double> weights) {
   }
 }
 
+void Whitening::scale_each(MatrixView x, std::span<const double> weights) {
+  const std::size_t features = x.cols();
+  struct Sums {
+    double weight = 0.0;
+    std::vector<double> first, second;
+  };
+  const Sums none{0.0, std::vector<double>(features, 0.0), std::vector<double>(features, 0.0)};
+  std::vector<double> middle(features);
+  for (std::size_t f = 0; f < features; ++f) middle[f] = compressed(f, median_[f]);
+  const Sums sums = reduce_blocks(
+      x.rows(), 8192, none,
+      [&](Block block) {
+        Sums part = none;
+        for (std::size_t i = block.begin; i < block.end; ++i) {
+          const double w = weights.empty() ? 1.0 : weights[i];
+          part.weight += w;
+          for (std::size_t f = 0; f < features; ++f) {
+            const double value = compressed(f, x(i, f)) - middle[f];
+            part.first[f] += w * value;
+            part.second[f] += w * value * value;
+          }
+        }
+        return part;
+      },
+      [](Sums a, const Sums& b) {
+        a.weight += b.weight;
+        for (std::size_t f = 0; f < a.first.size(); ++f) {
+          a.first[f] += b.first[f];
+          a.second[f] += b.second[f];
+        }
+        return a;
+      });
+  map_ = Matrix(1, features);
+  for (std::size_t f = 0; f < features; ++f) {
+    const double mean = sums.first[f] / sums.weight, square = sums.second[f] / sums.weight;
+    const double variance = square - mean * mean;
+    mean_.push_back(mean + middle[f]);
+    // A constant carries nothing; it may seem to vary by what rounding leaves.
+    map_(0, f) = variance > 1e-14 * square ? 1.0 / std::sqrt(variance) : 0.0;
+  }
+}
+
 double Whitening::compressed(std::size_t feature, double value) const {
   const double width = width_[feature];
   return width > 0.0 ? std::asinh((value - median_[feature]) / width) : value;
@@ -100,7 +146,10 @@ void Whitening::apply(MatrixView x, float* out) const {
       float* to = out + i * stride;
       for (std::size_t r = 0; r < count; ++r) {
         double sum = 0.0;
-        for (std::size_t f = 0; f < count; ++f) sum += map_(r, f) * row[f];
+        if (map_.rows() < count)
+          sum = map_(0, r) * row[r];
+        else
+          for (std::size_t f = 0; f < count; ++f) sum += map_(r, f) * row[f];
         to[r] = static_cast<float>(std::clamp(sum, -1e6, 1e6));
       }
       std::fill(to + count, to + stride, 0.0f);
@@ -121,13 +170,16 @@ void Whitening::load(const Archive& archive) {
   mean_ = archive.numbers("mean");
   map_ = archive.get<Matrix>("map");
   const std::size_t n = median_.size();
-  if (width_.size() != n || mean_.size() != n || map_.rows() != n || map_.cols() != n)
+  if (width_.size() != n || mean_.size() != n || (map_.rows() != n && map_.rows() != 1) ||
+      map_.cols() != n)
     throw FileError("the whitening of the features has sizes that do not agree");
 }
 
-Features::Features(std::size_t inputs, std::vector<std::size_t> hidden, std::uint64_t seed) {
+Features::Features(std::size_t inputs, std::vector<std::size_t> hidden, std::uint64_t seed,
+                   Matrix directions) {
   for (auto& width : hidden) width = round_up(width, 16);
   lay_out(inputs, hidden);
+  set_directions(std::move(directions));
   RandomStream random(seed, "separable weights");
   for (const auto& layer : layers_) {
     const double spread = std::sqrt(2.0 / static_cast<double>(layer.in));
@@ -151,6 +203,16 @@ void Features::lay_out(std::size_t inputs, const std::vector<std::size_t>& hidde
   weights_.assign(at, 0.0f);
 }
 
+void Features::set_directions(Matrix directions) {
+  directions_ = std::move(directions);
+  if (directions_.empty()) return;
+  const std::size_t width = round_up(linear(), 8);
+  along_.assign(inputs_ * width, 0.0f);
+  for (std::size_t f = 0; f < inputs_; ++f)
+    for (std::size_t k = 0; k < linear(); ++k)
+      along_[f * width + k] = static_cast<float>(directions_(f, k));
+}
+
 Features::Workspace Features::workspace() const {
   Workspace work;
   std::size_t widest = 8;
@@ -163,6 +225,7 @@ Features::Workspace Features::workspace() const {
   work.below = mlp::Buffer(tile * widest);
   work.transposed = mlp::Buffer(widest * widest);
   if (!mix_.empty()) work.mixed = mlp::Buffer(tile * hidden());
+  if (!directions_.empty()) work.along = mlp::Buffer(tile * round_up(linear(), 8));
   return work;
 }
 
@@ -178,12 +241,19 @@ void Features::forward(const float* x, std::size_t rows, float* phi, Workspace& 
     kernels.silu(values, derivatives ? work.derivatives[l].data() : nullptr, rows * layer.out);
     input = {values, layer.out};
   }
-  const std::size_t width = stride(), last = hidden();
+  const std::size_t width = stride(), last = hidden(), straight = linear();
+  mlp::Dense line{x, input_stride()};
+  if (!directions_.empty()) {
+    const std::size_t columns = round_up(straight, 8);
+    kernels.multiply(line, inputs_, {along_.data(), columns}, nullptr, {work.along.data(), columns},
+                     rows, columns);
+    line = {work.along.data(), columns};
+  }
   for (std::size_t r = 0; r < rows; ++r) {
     float* to = phi + r * width;
     if (last > 0) std::copy_n(input.data + r * last, last, to);
-    std::copy_n(x + r * input_stride(), inputs_, to + last);
-    to[last + inputs_] = 1.0f;
+    std::copy_n(line.data + r * line.stride, straight, to + last);
+    to[last + straight] = 1.0f;
     std::fill(to + size(), to + width, 0.0f);
   }
   if (mix_.empty()) return;
@@ -288,6 +358,7 @@ void Features::save(Archive& archive) const {
   archive.set("hidden", hidden);
   archive.set("weights", weights_);
   archive.set("mix", mix_);
+  if (!directions_.empty()) archive.set("directions", directions_);
 }
 
 void Features::load(const Archive& archive) {
@@ -305,6 +376,11 @@ void Features::load(const Archive& archive) {
   if (weights.size() != weights_.size())
     throw FileError("the weights of the separable network do not fit its layers");
   weights_ = weights;
+  Matrix directions;  // older ones have none
+  if (archive.has("directions")) directions = archive.get<Matrix>("directions");
+  if (!directions.empty() && (directions.rows() != inputs_ || directions.cols() > most_linear))
+    throw FileError("the directions of the separable network do not fit its inputs");
+  set_directions(std::move(directions));
   mix_ = archive.get<std::vector<float>>("mix");
   if (!mix_.empty() && mix_.size() != size() * this->hidden())
     throw FileError("the last layer of the separable network does not fit the others");

@@ -17,7 +17,12 @@ inline constexpr std::size_t tile = 128;
 
 inline std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
-/// Makes the features of events uncorrelated, with mean 0 and variance 1. A feature with heavy
+/// Linear functions of the features that φ has, at most: of more features, so many directions. All
+/// that grows faster than the number of features (covariances, second derivatives) is bounded so.
+inline constexpr std::size_t most_linear = 64;
+
+/// Makes the features of events uncorrelated, with mean 0 and variance 1; more than `most_linear`
+/// features only of mean 0 and variance 1, each for itself. A feature with heavy
 /// tails (the range of all but 2·10⁻⁴ is above twelve times that of the middle half) is
 /// compressed first, x → asinh((x − median)/width), so that single events do not rule.
 class Whitening {
@@ -34,23 +39,27 @@ class Whitening {
 
  private:
   double compressed(std::size_t feature, double value) const;
+  void scale_each(MatrixView x, std::span<const double> weights);
 
   std::vector<double> median_, width_;  // width 0: not compressed
   std::vector<double> mean_;
-  Matrix map_;  // features × features
+  Matrix map_;  // features × features; one row: the factor of each feature for itself
 };
 
 /// φ(x): the last hidden layer of a network (after `condition`, made independent of the rest),
-/// then the whitened inputs, then 1.
+/// then the whitened inputs, or directions among them, then 1.
 class Features {
  public:
   Features() = default;
-  /// Random weights.
-  Features(std::size_t inputs, std::vector<std::size_t> hidden, std::uint64_t seed);
+  /// Random weights. `directions`, inputs × functions, take the place of the inputs in φ; empty:
+  /// the inputs themselves. The network sees all inputs.
+  Features(std::size_t inputs, std::vector<std::size_t> hidden, std::uint64_t seed,
+           Matrix directions = {});
 
   std::size_t inputs() const { return inputs_; }
   std::size_t hidden() const { return layers_.empty() ? 0 : layers_.back().out; }
-  std::size_t size() const { return hidden() + inputs_ + 1; }
+  std::size_t linear() const { return directions_.empty() ? inputs_ : directions_.cols(); }
+  std::size_t size() const { return hidden() + linear() + 1; }
   std::size_t stride() const { return round_up(size(), 8); }
   std::size_t input_stride() const { return round_up(inputs_, 8); }
 
@@ -66,6 +75,7 @@ class Features {
     std::vector<mlp::Buffer> values, derivatives;  // of each hidden layer
     mlp::Buffer above, below, transposed;          // of a backward pass
     mlp::Buffer mixed;                             // tile × hidden
+    mlp::Buffer along;                             // tile × directions
   };
   Workspace workspace() const;
 
@@ -88,11 +98,14 @@ class Features {
     std::size_t weights, biases;  // offsets
   };
   void lay_out(std::size_t inputs, const std::vector<std::size_t>& hidden);
+  void set_directions(Matrix directions);
 
   std::size_t inputs_ = 0;
   std::vector<Layer> layers_;
   std::vector<float> weights_;
-  std::vector<float> mix_;  // size() × hidden(): hidden part from φ; empty before `condition`
+  Matrix directions_;         // inputs × linear(); empty: the inputs
+  std::vector<float> along_;  // the same, each row filled up to a multiple of 8
+  std::vector<float> mix_;    // size() × hidden(): hidden part from φ; empty before `condition`
 };
 
 }  // namespace neyman::separable

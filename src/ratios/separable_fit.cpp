@@ -304,7 +304,7 @@ class Newton {
     bool stuck = false;
     for (int iteration = 0; iteration < most_iterations; ++iteration) {
       if (progress != nullptr) {
-        progress->merit("held-out loss", slope.loss / sum(events_.weights));
+        progress->merit(evidence_ ? "held-out loss" : "loss", slope.loss / sum(events_.weights));
         progress->reach(iteration / usual_iterations);
       }
       if (stuck || iteration == 2 || iteration % 10 == 0) {
@@ -832,7 +832,7 @@ Normalisation normalise(const Features& features, const CoefficientFit& fit,
   Eigen::MatrixXd values(rows, static_cast<Index>(influence_groups + 1));
   Eigen::MatrixXd design(rows, static_cast<Index>(normaliser.size() + 1));
   std::vector<double> polynomial(normaliser.size());
-  const std::size_t constant = features.hidden() + features.inputs();
+  const std::size_t constant = features.hidden() + features.linear();
   for (std::size_t j = 0; j < count; ++j) {
     const auto row = static_cast<Index>(j);
     values(row, 0) = std::log(expected.mean(j));

@@ -124,8 +124,8 @@ struct CoefficientFit {
   bool converged = false;
 };
 
-/// Step 2. With `evidence`, widths of the priors are chosen; without, the priors are wide. The
-/// events of a fit that tells its `progress` are those that training has not seen.
+/// Step 2. With `evidence`, widths of the priors are chosen, from events that training has not
+/// seen; without, the priors are wide.
 CoefficientFit fit_coefficients(const Features& features, const Coefficients& start,
                                 const PolynomialBasis& basis, const EventRows& events,
                                 const NodeSets& nodes, bool evidence, Progress* progress = nullptr);

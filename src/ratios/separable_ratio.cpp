@@ -9,6 +9,7 @@
 #include "neyman/core/random.hpp"
 #include "neyman/data/splits.hpp"
 #include "neyman/distributed/tasks.hpp"
+#include "ratios/linear_directions.hpp"
 #include "ratios/separable_features.hpp"
 #include "ratios/separable_fit.hpp"
 
@@ -214,12 +215,18 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     const std::uint64_t seed = derive_seed(config.seed, "fold", k);
 
     // The linear part first: it is a convex problem, and a good place to start from.
-    const Features linear(events.features(), {}, seed);
     const EventRows some = rows.first(std::min<std::size_t>(rows.size(), 100000));
-    const auto start = fit_coefficients(linear, Coefficients(linear.size() * stride, 0.0f), basis_,
-                                        some, nodes, false);
+    Matrix directions;
+    if (events.features() > most_linear)
+      directions = linear_directions(some, events.features(), basis_, most_linear);
+    const Features linear(events.features(), {}, seed, directions);
+    const auto start = [&] {
+      Progress first(&part, Progress::fine / 4);
+      return fit_coefficients(linear, Coefficients(linear.size() * stride, 0.0f), basis_, some,
+                              nodes, false, &first);
+    }();
     if (too_coarse(nodes, start.resolution)) return nullptr;
-    fold.features = Features(events.features(), config.hidden, seed);
+    fold.features = Features(events.features(), config.hidden, seed, std::move(directions));
     const std::size_t hidden = fold.features.hidden();
     fold.coefficients.assign(fold.features.size() * stride, 0.0f);
     std::copy(start.coefficients.begin(), start.coefficients.end(),
@@ -235,8 +242,9 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
                                     : std::clamp<std::size_t>(rows.size() / 200, 64, 1024);
       const std::size_t epochs =
           config.epochs > 0 ? config.epochs : std::clamp<std::size_t>(1000000 / rows.size(), 2, 60);
+      Progress rest(&part, Progress::fine * 3 / 4);
       if (!train(fold.features, fold.coefficients, basis_, rows, nodes,
-                 {epochs, batch, config.learning_rate, seed, &part}))
+                 {epochs, batch, config.learning_rate, seed, &rest}))
         return nullptr;
     }
     const std::size_t typical = std::min<std::size_t>(rows.size(), 20000);

@@ -353,6 +353,29 @@ TEST(ExportOnnx, SeparableRatios) {
   }
 }
 
+TEST(ExportOnnx, SeparableRatiosOfManyFeatures) {
+  constexpr std::size_t features = 70;
+  const Design design(two_parameters);
+  Samples events;
+  events.feature_names = default_feature_names(features);
+  events.parameter_names = two_parameters.names();
+  events.theta = design.draw(1000, 1, "theta");
+  events.x = Matrix(1000, features);
+  RandomStream random(1, "events");
+  for (std::size_t i = 0; i < 1000; ++i)
+    for (std::size_t f = 0; f < features; ++f)
+      events.x(i, f) = 0.3 * events.theta(i, f % 2) + random.normal();
+  Matrix x(0, features);
+  x.append(events.x.view().rows(0, 50));
+  SeparableRatio::Config config;
+  config.hidden = {16};
+  config.epochs = 3;
+  const SeparableRatio ratio(events, design, config);
+  expect_equal(export_onnx(ratio),
+               {{"x", x}, {"numerator", row_of(some_top)}, {"denominator", row_of(some_bottom)}},
+               ratio.log_ratios(x, some_top, some_bottom), float_tolerance);
+}
+
 TEST(ExportOnnx, RefusesWhatHasNoGraph) {
   const ExactRatio exact(std::make_shared<Normal>(0.0, 1.0));
   EXPECT_EQ(testing::message_of([&] { export_onnx(exact); }),

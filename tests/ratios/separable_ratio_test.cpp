@@ -359,6 +359,90 @@ TEST(SeparableRatio, ManyParametersAreLearnedByContrast) {
   EXPECT_LT(std::sqrt(squares / exact_squares), 0.12);
 }
 
+/// One mean that each of many features tells a little of, among noise of size 1.
+struct ManyFeatures {
+  std::size_t count;
+  Design design{ParameterSpace({{"t", -2, 2, {}}})};
+
+  double slope(std::size_t f) const {
+    return std::sqrt(2.0 / static_cast<double>(count)) * std::sin(1.0 + static_cast<double>(f));
+  }
+  Samples events(std::size_t n, std::uint64_t seed) const {
+    Samples out;
+    out.feature_names = default_feature_names(count);
+    out.parameter_names = {"t"};
+    out.theta = design.draw(n, seed, "theta");
+    out.x = Matrix(n, count);
+    RandomStream random(seed, "events");
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t f = 0; f < count; ++f)
+        out.x(i, f) = slope(f) * out.theta(i, 0) + random.normal();
+    return out;
+  }
+  /// Of log r between 0.5 and −0.5, which has a spread of 1.
+  double error(const SeparableRatio& ratio) const {
+    const Matrix x = events(1000, 99).x;
+    const auto learned = ratio.log_ratios(x, std::vector{0.5}, std::vector{-0.5});
+    double squares = 0.0;
+    for (std::size_t i = 0; i < x.rows(); ++i) {
+      double exact = 0.0;
+      for (std::size_t f = 0; f < count; ++f) exact += slope(f) * x(i, f);
+      squares += std::pow(learned[i] - exact, 2);
+    }
+    return std::sqrt(squares / static_cast<double>(x.rows()));
+  }
+};
+
+// What takes the time of calibration are pairs of functions.
+TEST(SeparableRatio, FunctionsOfManyFeaturesAreBounded) {
+  for (const std::size_t features : {65u, 200u, 400u}) {
+    const ManyFeatures problem{features};
+    const SeparableRatio ratio(problem.events(400, 1), problem.design, quick());
+    // Two folds, each with the network, directions and 1, times four powers of θ.
+    EXPECT_LE(ratio.coefficients(), 2 * (16 + 64 + 1) * 4u) << features;
+    EXPECT_EQ(ratio.features(), features);
+  }
+  // Up to that many features each has a function of its own.
+  const ManyFeatures few{64};
+  EXPECT_EQ(SeparableRatio(few.events(400, 1), few.design, quick()).coefficients(),
+            2 * (16 + 64 + 1) * 4u);
+}
+
+TEST(SeparableRatio, ManyFeaturesTellAsMuchAsTheyCan) {
+  // A tenth of an event is known of each direction: the best linear estimate has an error of 0.4.
+  const ManyFeatures problem{300};
+  const SeparableRatio ratio(problem.events(3000, 2), problem.design, quick());
+  EXPECT_LT(problem.error(ratio), 0.55);
+  EXPECT_TRUE(ratio.converged());
+}
+
+TEST(SeparableRatio, ManyFeaturesMayBeConstantOrHeavyTailedAndAreSaved) {
+  const ManyFeatures problem{80};
+  auto events = problem.events(1000, 3);
+  RandomStream random(3, "tails");
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    events.x(i, 0) = 1e6;
+    events.x(i, 1) = random.normal() / random.normal();
+  }
+  events.x(0, 1) = 1e12;
+  const SeparableRatio ratio(events, problem.design, quick());
+  const std::vector<double> theta0{0.5}, theta1{-0.5};
+  const auto learned = ratio.log_ratios(events.x, theta0, theta1);
+  for (const double value : learned) EXPECT_TRUE(std::isfinite(value));
+  Archive archive;
+  ratio.save(archive);
+  EXPECT_EQ(
+      SeparableRatio(archive, problem.design.parameters()).log_ratios(events.x, theta0, theta1),
+      learned);
+  set_threads(4);
+  EXPECT_EQ(SeparableRatio(events, problem.design, quick()).log_ratios(events.x, theta0, theta1),
+            learned);
+  set_threads(0);
+  auto& features = archive.child("fold0").child("features");
+  features.set("directions", Matrix(3, 2));
+  EXPECT_THROW(SeparableRatio(archive, problem.design.parameters()), FileError);
+}
+
 TEST(SeparableRatio, MeanSignsTakeThePlaceOfSigns) {
   // Pairs of equal events, of weights 3 and −1 or 1 and 1, have the mean sign 1/2 or 1 and weigh 2.
   const Design design(plane);

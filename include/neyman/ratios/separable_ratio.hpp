@@ -24,6 +24,10 @@ namespace neyman {
 /// last hidden layer of a network, the inputs themselves, and 1. Once f(x) is summed over a
 /// dataset, its likelihood at any θ costs no pass over the events.
 ///
+/// Of more than 64 features the φ_j are, in the place of the inputs, at most 64 directions among
+/// them, which tell most of the P_k(θ) of the training events (partial least squares, de Jong 1993);
+/// the network sees all features. Time and memory are then linear in their number.
+///
 /// The events are drawn at θ ~ π (the design). Three steps, with cross-fitting over folds: each
 /// fold's network is trained on the other folds, and all that follows uses the fold itself.
 ///
@@ -57,7 +61,8 @@ namespace neyman {
 /// semiparametric estimators, 1994).
 ///
 /// Known weaknesses: log r must be near a polynomial of the degree in θ over the ranges for each
-/// x.
+/// x. Of more than 64 features, what is not linear in them is up to the network, which then has
+/// inputs that may be correlated.
 class SeparableRatio final : public ParameterizedRatio {
  public:
   struct Config {
