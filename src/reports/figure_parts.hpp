@@ -21,8 +21,10 @@ std::optional<Figure> coverage_figure(const Results& results);
 /// One for each diagnostic that has panels.
 std::vector<Figure> diagnostic_figures(const Results& results);
 
-// Panels beside each other: one wide, two of half the width of a page, or three small ones.
-inline constexpr double wide = 560.0, half = 480.0, third = 330.0;
+// Panels beside each other: one wide, two of half the width of a page, or three small ones. A page
+// makes them larger where it has room; a phone makes them smaller, and their text must stay
+// legible.
+inline constexpr double wide = 470.0, half = 450.0, third = 330.0;
 /// Columns and sizes by the number of panels, with the height of each where there are one, two or
 /// three in a row.
 void set_grid(Figure& figure, double one, double two, double three);

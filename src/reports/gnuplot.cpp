@@ -141,11 +141,10 @@ DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig&
   drawn.script = folder / (stem + ".gp");
   drawn.data = folder / (stem + ".dat");
   drawn.csv = figure_csv(figure);
-  drawn.columns = figure.joined ? 1 : figure.columns;
-  drawn.panel_width =
-      (figure.joined ? static_cast<double>(figure.columns) : 1.0) * figure.panel_width;
+  drawn.columns = figure.joined && !figure.apart ? 1 : figure.columns;
 
   FigureWriter writer(figure, stem);
+  drawn.panel_width = writer.picture_width();
   write_file_atomically(drawn.data.string(), writer.data());
   write_file_atomically(drawn.script.string(), writer.script());
   const TemporaryFolder temporary(folder);
@@ -153,7 +152,8 @@ DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig&
     fs::copy_file(file, temporary.path() / file.filename());
   std::vector<std::string> arguments = {config.program, "-d", stem + ".gp"};
   const fs::path panels = temporary.path() / "panels";
-  const bool several = figure.panels.size() > 1 && !figure.joined;
+  const std::size_t pictures = figure.joined ? drawn.columns : figure.panels.size();
+  const bool several = pictures > 1;
   if (several) {
     fs::create_directory(panels);
     write_file_atomically((panels / "panels.gp").string(), writer.panel_script(panels));
@@ -183,8 +183,8 @@ DrawnFigure draw(const Figure& figure, const fs::path& folder, const DrawConfig&
     drawn.panels.push_back(svg);
     return drawn;
   }
-  for (std::size_t i = 0; i < figure.panels.size(); ++i) {
-    const Panel& panel = figure.panels[i];
+  for (std::size_t i = 0; i < pictures; ++i) {
+    const Panel& panel = figure.panels[i];  // of a column, the first
     drawn.panels.push_back(
         adapt_svg(read_file((panels / fmt::format("{}.svg", i + 1)).string()),
                   fmt::format("figure:{}:{}", stem, i + 1),

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "reports/chrome.hpp"
+#include "reports/subscripts.hpp"
 #include "reports/utf8.hpp"
 
 namespace neyman::reports {
@@ -173,10 +174,37 @@ double entry_width(const std::string& label) {
   return swatch + 6.0 + text_width(label, text_size) + 16.0;
 }
 
+/// A text with indices as gnuplot's enhanced text, all else in it literal.
+std::string enhanced(std::string_view text) {
+  std::string out;
+  for (const TextPiece& piece : text_pieces(text)) {
+    std::string literal;
+    for (const char c : piece.text) {
+      if (std::string_view("{}^_@&~\\").find(c) != std::string_view::npos) literal += '\\';
+      literal += c;
+    }
+    out += piece.low ? "_{" + literal + "}" : literal;
+  }
+  return out;
+}
+
+bool has_index(std::string_view text) {
+  const auto pieces = text_pieces(text);
+  return std::any_of(pieces.begin(), pieces.end(), [](const TextPiece& p) { return p.low; });
+}
+
+bool any_index(const std::vector<Tick>& ticks) {
+  return std::any_of(ticks.begin(), ticks.end(),
+                     [](const Tick& tick) { return has_index(tick.label); });
+}
+
 std::string label(std::string_view text, const std::string& where, std::string_view colour,
                   double size, std::string_view more = "", bool bold = false) {
-  return fmt::format("set label {} at {} textcolor rgb '{}' font 'Sans{},{}' {}\n", quote(text),
-                     where, colour, bold ? ":Bold" : "", num(size), more);
+  const bool index = has_index(text);
+  return fmt::format("set label {} at {} {} textcolor rgb '{}' font 'Sans{},{}' {}\n",
+                     index ? quote(enhanced(text)) : quote(text), where,
+                     index ? "enhanced" : "noenhanced", colour, bold ? ":Bold" : "", num(size),
+                     more);
 }
 
 }  // namespace
@@ -187,7 +215,11 @@ PanelWriter::PanelWriter(const Panel& panel, double width, double height)
                         double count) {
     return own ? *own : ticks(range, log, static_cast<std::size_t>(std::max(count, 2.0)));
   };
-  x_ticks_ = marks(panel.x_ticks, frame_.x, panel.x_log, width / 85.0);
+  for (double count = width / 85.0; count >= 2.0; count -= 1.0) {
+    x_ticks_ = marks(panel.x_ticks, frame_.x, panel.x_log, count);
+    if (panel.x_ticks || !crowded(0.8 * width)) break;
+  }
+  upright_ = panel.x_upright || (panel.x_ticks && crowded(0.8 * width));
   y_ticks_ = marks(panel.y_ticks, frame_.y, panel.y_log, height / 60.0);
   std::set<std::string> seen;
   for (const Series& series : panel.series) {
@@ -197,6 +229,20 @@ PanelWriter::PanelWriter(const Panel& panel, double width, double height)
     const bool end = panel.legend == Legend::ends && has_end(series);
     (end ? ends_ : above_).push_back({label_of(series), &series});
   }
+}
+
+/// Whether labels along x would touch on an axis of that many pixels.
+bool PanelWriter::crowded(double pixels) const {
+  constexpr double gap = 6.0;
+  double end = -1e300;
+  for (const Tick& tick : x_ticks_) {
+    if (tick.label.empty()) continue;
+    const double middle = fraction(tick.value, frame_.x, panel_.x_log) * pixels;
+    const double half = 0.5 * text_width(tick.label, text_size);
+    if (middle - half < end + gap) return true;
+    end = middle + half;
+  }
+  return false;
 }
 
 Margins PanelWriter::margins(double least_left) const {
@@ -211,7 +257,7 @@ Margins PanelWriter::margins(double least_left) const {
   if (heatmap_ != nullptr) m.right = std::max(m.right, 84.0);
   m.right = std::max(m.right, level_labels_width());
   m.bottom = 34.0 + (panel_.x_label.empty() ? 0.0 : 22.0);
-  if (panel_.x_upright)
+  if (upright_)
     for (const Tick& tick : x_ticks_)
       m.bottom = std::max(m.bottom, text_width(tick.label, text_size) + 18.0 +
                                         (panel_.x_label.empty() ? 0.0 : 22.0));
@@ -341,7 +387,8 @@ std::string PanelWriter::tick_list(const std::vector<Tick>& list, Range range, b
   for (const Tick& tick : list) {
     // Labels of ticks are formats of their numbers.
     std::string text;
-    for (const char c : tick.label) text += c == '%' ? std::string("%%") : std::string(1, c);
+    for (const char c : any_index(list) ? enhanced(tick.label) : tick.label)
+      text += c == '%' ? std::string("%%") : std::string(1, c);
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", quote(text), num(tick.value));
   }
   if (!log || std::log10(range.high / range.low) > 8.0) return out;
@@ -362,14 +409,14 @@ std::string PanelWriter::axes() const {
                         std::string_view offset, std::string_view turn = "norotate") {
     out += log ? fmt::format("set logscale {}\n", name) : fmt::format("unset logscale {}\n", name);
     out += fmt::format("set {}range [{}:{}]\n", name, num(range.low), num(range.high));
-    out += list.empty()
-               ? fmt::format("unset {}tics\n", name)
-               : fmt::format(
-                     "set {}tics border out nomirror {} scale 0.45,0.25 offset {} "
-                     "font 'Sans,{}' textcolor rgb '{}' ({})\n",
-                     name, turn, offset, num(text_size), muted, tick_list(list, range, log));
+    out += list.empty() ? fmt::format("unset {}tics\n", name)
+                        : fmt::format(
+                              "set {}tics border out nomirror {} scale 0.45,0.25 offset {} "
+                              "font 'Sans,{}' textcolor rgb '{}' {}enhanced ({})\n",
+                              name, turn, offset, num(text_size), muted,
+                              any_index(list) ? "" : "no", tick_list(list, range, log));
   };
-  if (panel_.x_upright)
+  if (upright_)
     axis('x', x_ticks_, frame_.x, panel_.x_log, "0,0", "rotate by 90 right");
   else
     axis('x', x_ticks_, frame_.x, panel_.x_log, "0,0.35");
@@ -393,7 +440,7 @@ std::string PanelWriter::colour_scale() const {
   return fmt::format(
       "set palette defined ({})\nset cbrange [{}:{}]\n"
       "set colorbox vertical user origin {} size {:.6f}, {:.6f} noborder\n"
-      "set cbtics scale 0 font 'Sans,{}' textcolor rgb '{}' offset -0.6,0 ({})\n",
+      "set cbtics scale 0 font 'Sans,{}' textcolor rgb '{}' offset -0.6,0 noenhanced ({})\n",
       colours, num(range.low), num(range.high), at(left, height_ - margins_.bottom),
       12.0 / canvas_width_, plot_height() / canvas_height_, num(text_size), muted,
       tick_list(ticks(range, false, count), range, false));

@@ -15,8 +15,8 @@ namespace neyman::reports {
 inline constexpr double text_size = 12.0;
 
 /// A text as a gnuplot string. Between single quotes nothing is special but the quote itself,
-/// which is joined in from a string of its own, and the terminals are asked not to interpret
-/// marks such as _ and ^.
+/// which is joined in from a string of its own; texts without an index ask the terminals not to
+/// interpret marks such as _ and ^.
 std::string quote(std::string_view text);
 /// A text for a comment: one line.
 std::string one_line(std::string text);
@@ -79,6 +79,7 @@ class PanelWriter {
   std::vector<std::vector<Entry>> legend_rows(const Margins& margins) const;
 
   double level_labels_width() const;
+  bool crowded(double pixels) const;
 
   std::string axes() const;
   std::string colour_scale() const;
@@ -100,6 +101,7 @@ class PanelWriter {
   std::vector<Tick> x_ticks_, y_ticks_;
   std::vector<Entry> above_, ends_;
   const Heatmap* heatmap_ = nullptr;
+  bool upright_ = false;  ///< labels along x
   Margins margins_;
   double origin_x_ = 0, origin_y_ = 0, canvas_width_ = 1, canvas_height_ = 1;
   std::vector<std::size_t> blocks_;  ///< of each series, where it has data

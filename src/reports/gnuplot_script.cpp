@@ -15,7 +15,7 @@ namespace {
 std::string setup() { return "set encoding utf8\nset clip two\nunset key\n"; }
 
 std::string svg_terminal(double width, double height) {
-  return fmt::format("set terminal svg noenhanced dynamic size {},{} font 'Sans,{}'", num(width),
+  return fmt::format("set terminal svg enhanced dynamic size {},{} font 'Sans,{}'", num(width),
                      num(height), num(text_size));
 }
 
@@ -46,7 +46,7 @@ std::string FigureWriter::script() {
   out += setup();
   out += "do for [target in 'svg pdf'] {\n";
   out += fmt::format(
-      "if (target eq 'svg') {{ {} }} else {{ set terminal pdfcairo noenhanced "
+      "if (target eq 'svg') {{ {} }} else {{ set terminal pdfcairo enhanced "
       "color size {:.4f}in,{:.4f}in font 'Sans,{}' fontscale 0.75 linewidth 2 "
       "pointscale 0.75 dashlength 1 }}\n",
       svg_terminal(width_, height_), width_ / 72.0, height_ / 72.0, num(text_size));
@@ -59,15 +59,29 @@ std::string FigureWriter::script() {
 }
 
 std::string FigureWriter::panel_script(const fs::path& folder) {
-  const double width = figure_.panel_width, height = figure_.panel_height;
-  std::string out = "reset\n" + setup() + svg_terminal(width, height) + "\n";
-  for (std::size_t i = 0; i < writers_.size(); ++i) {
-    writers_[i].place(margins_[i], {0.0, 0.0, width, height}, width, height);
-    const std::string file = (folder / fmt::format("{}.svg", i + 1)).string();
-    out += fmt::format("set output {}\n", quote(file));
-    out += writers_[i].commands(stem_ + ".dat");
+  std::string out = "reset\n" + setup();
+  for (std::size_t p = 0; p < pictures_.size(); ++p) {
+    const Picture& picture = pictures_[p];
+    const double height = figure_.joined ? height_ : figure_.panel_height;
+    const std::string file = (folder / fmt::format("{}.svg", p + 1)).string();
+    out += svg_terminal(picture.width, height) +
+           fmt::format("\nset output {}\nset multiplot\n", quote(file));
+    for (const std::size_t i : picture.panels) {
+      Cell cell = cells_[i];
+      cell.x -= picture.x;
+      if (!figure_.joined) cell.y = 0.0;
+      writers_[i].place(margins_[i], cell, picture.width, height);
+      out += writers_[i].commands(stem_ + ".dat");
+    }
+    out += "unset multiplot\nset output\n";
   }
-  return out + "set output\n";
+  return out;
+}
+
+double FigureWriter::picture_width() const {
+  double width = 0.0;
+  for (const Picture& picture : pictures_) width = std::max(width, picture.width);
+  return width;
 }
 
 double FigureWriter::row_height(std::size_t row) const {
@@ -100,38 +114,51 @@ void FigureWriter::align_margins() {
     cells_.push_back({figure_.panel_width * static_cast<double>(i % figure_.columns),
                       figure_.panel_height * static_cast<double>(i / figure_.columns),
                       figure_.panel_width, figure_.panel_height});
+  for (std::size_t i = 0; i < count; ++i)
+    pictures_.push_back({cells_[i].x, figure_.panel_width, {i}});
 }
 
 void FigureWriter::join() {
   constexpr double gap = 8.0;
-  const std::size_t last = figure_.rows() - 1;
-  double left = 0.0, bottom = 0.0;
+  // Between rows: the lowest label of one and the highest of the next are at the ends of their
+  // axes.
+  constexpr double row_gap = 14.0;
+  const std::size_t columns = figure_.columns, last = figure_.rows() - 1;
+  const auto labelled = [&](std::size_t column) { return column == 0 || figure_.apart; };
+  std::vector<double> left(columns, 0.0);
+  double bottom = 0.0;
   for (std::size_t i = 0; i < writers_.size(); ++i) {
     const Margins own = writers_[i].margins();
-    if (i % figure_.columns == 0) left = std::max(left, own.left);
-    if (i / figure_.columns == last) bottom = std::max(bottom, own.bottom);
+    if (labelled(i % columns)) left[i % columns] = std::max(left[i % columns], own.left);
+    if (i / columns == last) bottom = std::max(bottom, own.bottom);
   }
   // Titles and legends of the first row stand above the axes, which have the whole width.
   constexpr double bare = 10.0;  // what a panel without them has above its axes
   double above = 0.0;
-  for (std::size_t i = 0; i < std::min(writers_.size(), figure_.columns); ++i) {
-    const double more_left = i == 0 ? left : 0.0;
-    writers_[i].place({}, {0.0, 0.0, figure_.panel_width + more_left, row_height(0)}, 1.0, 1.0);
-    above = std::max(above, writers_[i].margins(more_left).top - bare);
+  for (std::size_t i = 0; i < std::min(writers_.size(), columns); ++i) {
+    writers_[i].place({}, {0.0, 0.0, figure_.panel_width + left[i], row_height(0)}, 1.0, 1.0);
+    above = std::max(above, writers_[i].margins(left[i]).top - bare);
   }
-  double y = 0.0;
+  double y = 0.0, x = 0.0;
   for (std::size_t i = 0; i < writers_.size(); ++i) {
-    const std::size_t row = i / figure_.columns, column = i % figure_.columns;
-    const double more_left = column == 0 ? left : 0.0, more_below = row == last ? bottom : 0.0;
-    const double more_above = row == 0 ? above : 0.0;
+    const std::size_t row = i / columns, column = i % columns;
+    if (column == 0) x = 0.0;
+    const double more_below = row == last ? bottom : 0.0;
+    const double more_above = row == 0 ? above : row_gap - gap;
     const double height = row_height(row) + more_above + more_below;
-    margins_.push_back({more_left, gap, gap + more_above, more_below});
-    cells_.push_back({left - more_left + figure_.panel_width * static_cast<double>(column), y,
-                      figure_.panel_width + more_left, height});
-    if (column + 1 == figure_.columns) y += height;
+    margins_.push_back({left[column], gap, gap + more_above, more_below});
+    cells_.push_back({x, y, figure_.panel_width + left[column], height});
+    x += cells_.back().width;
+    if (column + 1 == columns) y += height;
   }
-  width_ += left;
-  height_ += above + bottom;
+  for (std::size_t i = 0; i < std::min(writers_.size(), columns); ++i) {
+    if (i == 0 || figure_.apart) pictures_.push_back({cells_[i].x, 0.0, {}});
+    pictures_.back().width += cells_[i].width;
+    for (std::size_t j = i; j < writers_.size(); j += columns) pictures_.back().panels.push_back(j);
+  }
+  width_ = 0.0;
+  for (std::size_t i = 0; i < std::min(writers_.size(), columns); ++i) width_ += cells_[i].width;
+  height_ += above + bottom + (row_gap - gap) * static_cast<double>(last);
 }
 
 }  // namespace neyman::reports

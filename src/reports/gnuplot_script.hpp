@@ -14,8 +14,10 @@ class FigureWriter {
   FigureWriter(const Figure& figure, std::string stem);
   const std::string& data() const { return data_.text; }
   std::string script();
-  /// Draws each panel as an SVG of its own: folder/1.svg, folder/2.svg, …
+  /// Draws each picture of a page as an SVG of its own: folder/1.svg, folder/2.svg, …
   std::string panel_script(const std::filesystem::path& folder);
+  /// The width of the widest of them.
+  double picture_width() const;
 
  private:
   /// Panels above each other share their left edge, panels side by side their top and bottom.
@@ -30,6 +32,12 @@ class FigureWriter {
   std::vector<PanelWriter> writers_;
   std::vector<Margins> margins_;
   std::vector<Cell> cells_;
+  /// A part of the canvas that is a picture of its own, with its panels.
+  struct Picture {
+    double x, width;
+    std::vector<std::size_t> panels;
+  };
+  std::vector<Picture> pictures_;
   double width_ = 0.0, height_ = 0.0;
 };
 

@@ -11,6 +11,7 @@
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/reports/terminal.hpp"
 #include "reports/chrome.hpp"
+#include "reports/subscripts.hpp"
 #include "reports/utf8.hpp"
 
 namespace neyman::reports {
@@ -31,15 +32,15 @@ constexpr std::string_view style = R"css(
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-behavior:smooth}
 body{margin:0;background:var(--ground);color:var(--ink);font-size:1.0625rem;line-height:1.6;
 overflow-wrap:break-word}
-main,.top,.end{max-width:69rem;margin:0 auto;padding:0 clamp(1rem,4vw,2.5rem)}
+main,.top,.end{max-width:78rem;margin:0 auto;padding:0 clamp(1rem,4vw,2.5rem)}
 .top{padding-top:clamp(2rem,6vw,4rem)}
 h1{font-size:clamp(1.8rem,1.3rem + 2.2vw,2.7rem);line-height:1.15;letter-spacing:-.02em;
 font-weight:680;margin:0;text-wrap:balance}
-.subtitle{font-size:1.18rem;line-height:1.5;margin:.8rem 0 0;max-width:48rem;text-wrap:pretty}
+.subtitle{font-size:1.18rem;line-height:1.5;margin:.8rem 0 0;max-width:56rem;text-wrap:pretty}
 h2{font-size:1.5rem;line-height:1.25;letter-spacing:-.012em;font-weight:650;margin:3.25rem 0 .9rem;
 padding-top:1.1rem;border-top:1px solid var(--line)}
 h3{font-size:1.12rem;font-weight:650;margin:2rem 0 .6rem}
-p{max-width:44rem;margin:.8rem 0}
+p{max-width:52rem;margin:.8rem 0}
 a{color:var(--link);text-underline-offset:.18em;text-decoration-thickness:.06em}
 :focus-visible{outline:2px solid var(--link);outline-offset:2px;border-radius:3px}
 code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;
@@ -74,42 +75,47 @@ dt{color:var(--muted);font-size:.88rem;line-height:1.35}
 dd{margin:.1rem 0 0;font-variant-numeric:tabular-nums}
 .scroll{overflow-x:auto;margin:1.2rem 0}
 table{border-collapse:collapse;font-size:.95rem;line-height:1.4;font-variant-numeric:tabular-nums;
-min-width:min(100%,26rem)}
+min-width:min(100%,50rem)}
 caption{text-align:left;color:var(--muted);font-size:.92rem;padding-bottom:.5rem}
 th,td{padding:.45rem 1.1rem .45rem 0;text-align:left;vertical-align:top;
 border-bottom:1px solid var(--line)}
 th:last-child,td:last-child{padding-right:0}
 thead th{font-weight:600;border-bottom:1.5px solid var(--muted);vertical-align:bottom}
 tbody th{font-weight:400}
+sub{font-size:.72em;line-height:0;vertical-align:-.25em;white-space:nowrap}
 .n{text-align:right;white-space:nowrap}thead .n{white-space:normal}
 .badge{display:inline-block;font-size:.8rem;font-weight:600;line-height:1;letter-spacing:.01em;
 padding:.34em .62em .36em;border-radius:99px;white-space:nowrap}
 .pass{color:var(--pass);background:var(--pass-bg)}.warn{color:var(--warn);background:var(--warn-bg)}
 .fail{color:var(--fail);background:var(--fail-bg)}.info{color:var(--info);background:var(--info-bg)}
-.note-box{border-radius:10px;padding:.75rem 1.1rem;margin:1.1rem 0;max-width:46rem}
+.note-box{border-radius:10px;padding:.75rem 1.1rem;margin:1.1rem 0}
 .note-box strong{margin-right:.4em}
 .note-box code{background:none;padding:0}
 .note-box ul{margin:.35rem 0 0;padding-left:1.2rem}.note-box li{margin:.2rem 0}
-main>ul,section>ul{max-width:44rem;padding-left:1.2rem}section>ul li{margin:.5rem 0}
+main>ul,section>ul{max-width:56rem;padding-left:1.2rem}section>ul li{margin:.5rem 0}
 .verdicts{margin:1.4rem 0}.verdicts p{margin:0 0 .55rem}
 .verdicts ul{list-style:none;display:flex;flex-wrap:wrap;gap:.5rem .6rem;margin:0;padding:0}
 .verdicts li{font-size:.92rem;line-height:1.3;border:1px solid var(--line);border-radius:99px;
 padding:.22rem .8rem .22rem .26rem;font-variant-numeric:tabular-nums}
 .verdicts a{color:inherit;text-decoration:none}.verdicts a:hover{text-decoration:underline}
 .verdicts .badge{margin-right:.25em}.verdicts small{color:var(--muted);font-size:.88em}
-figure{margin:1.8rem 0 2.4rem;scroll-margin-top:1rem}
+figure{margin:1.8rem 0 2.4rem;scroll-margin-top:1rem;display:flex;flex-wrap:wrap;gap:.7rem 2.2rem;
+align-items:center}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:0 2.4rem;
 align-items:start}.figures>*{min-width:0}.figures .wide{grid-column:1/-1}
-.panels{display:grid;gap:1.4rem 1.6rem;justify-content:start}
+.panels{display:grid;gap:1.4rem 1.6rem;min-width:0;max-width:100%;overflow-x:auto;
+grid-template-columns:repeat(var(--columns),minmax(0,1fr));flex:0 1 var(--width)}
+.wide .panels{flex:1 1 100%}
 .panels>*{min-width:0}
-.panels svg{display:block;max-width:none!important}
-figcaption{color:var(--muted);font-size:.95rem;line-height:1.5;margin-top:.7rem;max-width:46rem}
+.panels svg{display:block;max-width:none!important;min-width:var(--least)}
+figcaption{color:var(--muted);font-size:.95rem;line-height:1.5;flex:1 1 20rem;min-width:min(100%,20rem)}
+.wide figcaption{flex-basis:100%}figcaption>*{max-width:60rem}
 figcaption b{color:var(--ink);font-weight:620}
 .files{font-size:.86rem;margin-top:.25rem;display:flex;flex-wrap:wrap;gap:0 1rem}
 .end{color:var(--muted);font-size:.88rem;padding-top:1rem;padding-bottom:3rem}
 .end dl{border-top:1px solid var(--line);padding-top:1.2rem;margin-top:3.5rem}
 .end dd{color:var(--ink)}
-@media screen and (max-width:48rem){.panels{grid-template-columns:minmax(0,1fr)!important}
+@media screen and (max-width:48rem){.panels{grid-template-columns:minmax(0,1fr)}
 body{font-size:1rem}h2{margin-top:2.5rem}}
 @media screen and (max-width:40rem){.stack table,.stack caption,.stack tbody,.stack tr,.stack th{
 display:block}.stack thead{position:absolute;width:1px;height:1px;overflow:hidden;
@@ -121,7 +127,7 @@ white-space:normal}.stack td:empty{display:none}
 .stack td::before{content:attr(data-label);color:var(--muted);text-align:left;flex:none;
 max-width:60%}.stack .text{display:block;text-align:left;padding-top:.25rem}
 .stack .text::before{content:none}}
-@media print{:root{font-size:9.5pt}.panels{max-width:100%}figure{margin:1.2rem 0 1.6rem}
+@media print{:root{font-size:9.5pt}.panels svg{min-width:0}figure{margin:1.2rem 0 1.6rem}
 figure:not(.wide) .panels{max-width:32rem}.figures{grid-template-columns:1fr 1fr;gap:0 1.6rem}
 .headlines{grid-template-columns:1fr 1fr}.scroll{overflow:visible}table{font-size:.88rem;min-width:0}
 th,td{padding-right:.8rem}thead th{white-space:normal;vertical-align:bottom}tr{break-inside:avoid}
@@ -131,14 +137,22 @@ figure,.headline,.note-box,.facts div{break-inside:avoid}h2,h3{break-after:avoid
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}a{color:inherit}}
 )css";
 
-/// Escaped running text, with `code` between backticks.
+/// Escaped, with indices below the line.
+std::string indexed(std::string_view text) {
+  std::string out;
+  for (const TextPiece& piece : text_pieces(text))
+    out += piece.low ? "<sub>" + escape_html(piece.text) + "</sub>" : escape_html(piece.text);
+  return out;
+}
+
+/// The same, with `code` between backticks.
 std::string running(std::string_view text) {
   std::string out;
   for (;;) {
     const std::size_t open = text.find('`');
     const std::size_t shut = open == text.npos ? text.npos : text.find('`', open + 1);
-    if (shut == text.npos) return out + escape_html(text);
-    out += escape_html(text.substr(0, open));
+    if (shut == text.npos) return out + indexed(text);
+    out += indexed(text.substr(0, open));
     out += "<code>" + escape_html(text.substr(open + 1, shut - open - 1)) + "</code>";
     text.remove_prefix(shut + 1);
   }
@@ -175,7 +189,7 @@ std::string definition_list(std::string_view css, const std::vector<Fact>& facts
                        fact.value.size() > 60   ? " class=\"longest\""
                        : fact.value.size() > 26 ? " class=\"long\""
                                                 : "",
-                       escape_html(fact.name), running(fact.value));
+                       indexed(fact.name), running(fact.value));
   return out + "</dl>\n";
 }
 
@@ -346,7 +360,7 @@ std::string headline_card(const Headline& h, Range range) {
   std::string out = fmt::format(
       "<div class=\"headline\" style=\"--role:var(--role-{})\">\n<p class=\"label\">{}</p>\n"
       "<p class=\"value\">{} = {}</p>\n",
-      role_name(h.role), escape_html(h.label), escape_html(h.parameter), stacked_errors(value));
+      role_name(h.role), indexed(h.label), indexed(h.parameter), stacked_errors(value));
   out += bar(h, range, fmt::format("{}: {} = {}", h.label, h.parameter, value));
   if (!intervals.empty()) out += "<p class=\"intervals\">" + intervals + "</p>\n";
   if (!h.note.empty()) out += "<p class=\"note\">" + running(h.note) + "</p>\n";
@@ -379,7 +393,7 @@ std::string table_html(const std::string& label, const std::string& caption,
   out += fmt::format("<thead{}><tr{}>", role("rowgroup"), role("row"));
   for (const auto& column : columns)
     out += fmt::format("<th scope=\"col\"{}{}>{}</th>", column.numeric ? " class=\"n\"" : "",
-                       role("columnheader"), escape_html(column.name));
+                       role("columnheader"), indexed(column.name));
   out += fmt::format("</tr></thead>\n<tbody{}>\n", role("rowgroup"));
   for (const auto& row : rows) {
     out += fmt::format("<tr{}>", role("row"));
@@ -465,14 +479,14 @@ Page& Page::section(std::string_view heading) {
   const std::string id = unique_id(heading);
   contents_.push_back({std::string(heading), id});
   body_ += fmt::format("<section aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{1}</h2>\n", id,
-                       escape_html(heading));
+                       indexed(heading));
   return *this;
 }
 
 Page& Page::subsection(std::string_view heading) {
   if (!open_section_)
     fail_argument("subsection", "heading", fmt::format("'{}'", heading), "inside a section");
-  body_ += fmt::format("<h3 id=\"{}\">{}</h3>\n", unique_id(heading), escape_html(heading));
+  body_ += fmt::format("<h3 id=\"{}\">{}</h3>\n", unique_id(heading), indexed(heading));
   return *this;
 }
 
@@ -503,7 +517,7 @@ Page& Page::verdicts(std::string_view words, const std::vector<CheckLine>& check
       running(words));
   for (const CheckLine& check : checks) {
     const std::string inside =
-        fmt::format("{} {}{}", badge(check.verdict), escape_html(check.name),
+        fmt::format("{} {}{}", badge(check.verdict), indexed(check.name),
                     check.p_value.empty() ? std::string()
                                           : fmt::format(" <small>p {}{}</small>",
                                                         check.p_value.starts_with('<') ? "" : "= ",
@@ -600,17 +614,21 @@ Page& Page::figure(const DrawnFigure& figure) {
   if (std::find(figure_names_.begin(), figure_names_.end(), figure.name) != figure_names_.end())
     fail_argument("figure", "name", fmt::format("'{}'", figure.name),
                   "another one: the page has a figure of that name");
+  // A wide screen has room for larger figures; on a narrow one text stays legible, and what is then
+  // wider than the screen moves inside its frame.
+  constexpr double enlarged = 1.25, least_text = 9.1;
   figure_names_.push_back(figure.name);
   const std::size_t columns = std::min(figure.columns, figure.panels.size());
   std::string out = fmt::format(
-      "<figure id=\"figure:{}\"{}>\n<div class=\"panels\" "
-      "style=\"grid-template-columns:repeat({},minmax(0,{}px))\">\n",
+      "<figure id=\"figure:{}\"{}>\n<div class=\"panels\" tabindex=\"0\" "
+      "style=\"--columns:{};--width:{}px;--least:{}px\">\n",
       figure.name, figure.panels.size() > 1 ? " class=\"wide\"" : "",
-      std::max<std::size_t>(columns, 1), std::round(1.12 * figure.panel_width));
+      std::max<std::size_t>(columns, 1), std::round(enlarged * figure.panel_width),
+      std::round(least_text / 12.0 * figure.panel_width));
   for (const std::string& panel : figure.panels) out += without_style(panel);
   out += fmt::format(
       "</div>\n<figcaption>\n<div><b>Figure {}{}</b> {}</div>\n", figure_names_.size(),
-      figure.title.empty() ? "." : ". " + escape_html(figure.title) + ".", running(figure.caption));
+      figure.title.empty() ? "." : ". " + indexed(figure.title) + ".", running(figure.caption));
   const std::string links = pdf_link(figure) + data_link(figure);
   if (!links.empty())
     out += fmt::format(
@@ -641,12 +659,12 @@ std::string Page::html() const {
       "<meta name=\"generator\" content=\"neyman\" />\n<title>{}</title>\n<style>{}{}{}",
       escape_html(title_), style, role_variables(), palette_css());
   out += fmt::format("body{{font-family:{}}}</style>\n</head>\n<body>\n", font_stack);
-  out += fmt::format("<header class=\"top\">\n<h1>{}</h1>\n", escape_html(title_));
+  out += fmt::format("<header class=\"top\">\n<h1>{}</h1>\n", indexed(title_));
   if (!subtitle_.empty()) out += fmt::format("<p class=\"subtitle\">{}</p>\n", running(subtitle_));
   if (contents_.size() > 2) {
     out += "<nav aria-label=\"Contents\"><ul>\n";
     for (const Entry& entry : contents_)
-      out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", entry.id, escape_html(entry.heading));
+      out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", entry.id, indexed(entry.heading));
     out += "</ul></nav>\n";
   }
   out +=

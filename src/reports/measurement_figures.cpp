@@ -101,7 +101,7 @@ std::optional<Figure> strength_figure(const MeasurementSummary& s) {
   Figure figure;
   figure.name = "measurement-strength";
   figure.title = "The result at a glance";
-  figure.panel_width = wide + 60.0;
+  figure.panel_width = wide;
   figure.panel_height = 110.0 + 38.0 * static_cast<double>(rows.size());
   figure.caption = result_words(s);
   figure.panels = {std::move(panel)};
@@ -271,11 +271,12 @@ Panel pull_panel(const std::vector<NuisanceRow>& rows, const std::vector<std::st
   return panel;
 }
 
-Panel impact_panel(const std::vector<NuisanceRow>& rows, const std::string& interest) {
+Panel impact_panel(const std::vector<NuisanceRow>& rows, const std::vector<std::string>& names,
+                   const std::string& interest) {
   Panel panel;
   panel.title = "Impacts";
   panel.x_label = "change of the estimate of " + interest;
-  set_rows(panel, std::vector<std::string>(rows.size()));
+  set_rows(panel, names);
   Bars up{Axis::x, {}, {}, {}, 0.62, "+1σ", Role::approximate};
   Bars down{Axis::x, {}, {}, {}, 0.62, "−1σ", Role::calibrated};
   const auto places = row_places(rows.size());
@@ -312,10 +313,10 @@ std::optional<Figure> impacts_figure(const MeasurementSummary& s) {
   figure.name = "measurement-impacts";
   figure.title = "Pulls and impacts of nuisance parameters";
   figure.columns = 2;
-  figure.joined = true;
+  figure.joined = figure.apart = true;
   figure.panel_width = 300.0;
   figure.panel_height = std::max(120.0, 30.0 + 20.0 * static_cast<double>(rows.size()));
-  figure.panels = {pull_panel(rows, names), impact_panel(rows, interest_symbol(s))};
+  figure.panels = {pull_panel(rows, names), impact_panel(rows, names, interest_symbol(s))};
   const auto* first = rows.front().impact;
   figure.caption =
       (all > rows.size() ? fmt::format("The {} of {} nuisance parameters with the largest impact. ",
@@ -533,12 +534,6 @@ void set_bins(Panel& panel, const ChannelHistogram& h, bool labels) {
   if (labels) panel.x_label = h.feature.empty() ? "bin" : h.feature;
 }
 
-/// Ticks of a panel that stands beside another with the same axis.
-void hide_y_labels(Panel& panel, std::size_t count) {
-  panel.y_ticks = ticks(*panel.y_range, panel.y_log, count);
-  for (auto& tick : *panel.y_ticks) tick.label.clear();
-}
-
 Panel counts_panel(const ChannelHistogram& h, const ExpectedCounts& expected,
                    const std::vector<Layer>& layers, const ChannelRange& range) {
   Panel panel;
@@ -615,8 +610,8 @@ Figure channel_figure(const ChannelHistogram& h) {
   figure.name = "measurement-channel-" + h.channel + (h.feature.empty() ? "" : "-" + h.feature);
   figure.title = "Channel " + h.channel + (h.feature.empty() ? "" : ": " + h.feature);
   figure.columns = 2;
-  figure.joined = true;
-  figure.panel_width = 400.0;
+  figure.joined = figure.apart = true;
+  figure.panel_width = 390.0;
   figure.panel_height = 290.0;
   figure.row_heights = {290.0, 96.0};
   auto before = counts_panel(h, h.before, layers, range);
@@ -624,14 +619,15 @@ Figure channel_figure(const ChannelHistogram& h) {
   auto before_ratio = ratio_panel(h, h.before, range);
   auto after_ratio = ratio_panel(h, h.after, range);
   before.title = "Before the fit";
-  before.y_label = "events";
   after.title = "After the fit";
-  after.legend = Legend::none;
-  before_ratio.y_label = "ratio";
-  before_ratio.y_ticks = ticks(range.ratio, false, 3);
-  before.y_ticks = ticks(range.counts, range.log, 5);
-  hide_y_labels(after, 5);
-  hide_y_labels(after_ratio, 3);
+  for (auto* panel : {&before, &after}) {
+    panel->y_label = "events";
+    panel->y_ticks = ticks(range.counts, range.log, 5);
+  }
+  for (auto* panel : {&before_ratio, &after_ratio}) {
+    panel->y_label = "ratio";
+    panel->y_ticks = ticks(range.ratio, false, 3);
+  }
   figure.panels = {std::move(before), std::move(after), std::move(before_ratio),
                    std::move(after_ratio)};
   const auto sum = [](const std::vector<double>& values) {

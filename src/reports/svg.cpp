@@ -207,7 +207,8 @@ class Adapter {
     const Open open = open_.back();
     open_.pop_back();
     if (open.used)
-      out_ += fmt::format("</{}>\n", name);
+      // Between pieces of a text a line break would be a space.
+      out_ += fmt::format("</{}>{}", name, name == "tspan" ? "" : "\n");
     else
       out_.resize(open.start);
   }

@@ -108,7 +108,7 @@ MEASUREMENT = (["Measurement", "Upper limit", "Nuisance parameters", "Before and
 WORKSPACES = {
     "measurement": Workspace(
         "control.json", ["--toys", "200", "--seed", "1"], *MEASUREMENT,
-        ["The background alone is disfavoured by", "by CL_s with q-tilde", "200 toys"]),
+        ["The background alone is disfavoured by", "by CLs with q-tilde", "200 toys"]),
     "many-parameters": Workspace(
         None, [], *MEASUREMENT, ["of 64 nuisance parameters", "65 parameters"]),
 }
@@ -143,6 +143,7 @@ LOOK = r"""(() => {
   const inside_scroll = e => e.closest('.scroll, pre');
   return {
     title: document.title,
+    width,
     text: document.body.innerText,
     headings: [...document.querySelectorAll('h1,h2,h3,h4')].map(
       h => [Number(h.tagName[1]), h.textContent]),
@@ -153,7 +154,18 @@ LOOK = r"""(() => {
         const b = s.getBoundingClientRect(), g = s.getBBox();
         const name = (s.getAttribute('aria-labelledby') || '').split(' ')
           .map(i => (document.getElementById(i) || {}).textContent || '').join(' ');
-        return {width: b.width, height: b.height, drawn: g.width * g.height,
+        const scale = b.width / s.viewBox.baseVal.width;
+        const texts = [...s.querySelectorAll('text')].filter(t => t.textContent.trim());
+        const boxes = texts.map(t => t.getBoundingClientRect());
+        const touch = [];
+        for (let i = 0; i < boxes.length; ++i) for (let j = 0; j < i; ++j) {
+          const p = boxes[i], q = boxes[j], by = 1.5;  // pixels that boxes are larger than letters
+          if (p.left + by < q.right && q.left + by < p.right && p.top + 2 * by < q.bottom &&
+              q.top + 2 * by < p.bottom) touch.push(texts[j].textContent + ' | ' + texts[i].textContent);
+        }
+        return {width: b.width, height: b.height, drawn: g.width * g.height, touch,
+                text: Math.min(...texts.map(
+                  t => scale * parseFloat(getComputedStyle(t).fontSize))),
                 left: b.left, right: b.right, role: s.getAttribute('role'),
                 name: (s.getAttribute('aria-label') || name).trim(),
                 shapes: s.querySelectorAll('path,circle,rect,image,polyline,text').length};
@@ -166,6 +178,14 @@ LOOK = r"""(() => {
       !e.closest('svg') && e.getBoundingClientRect().right > width + 1).map(
       e => e.tagName + '.' + e.className + ' ' + e.textContent.slice(0, 40)),
     scroll: document.documentElement.scrollWidth - width,
+    used: Math.max(...[...document.querySelectorAll('main figure')].map(
+      e => e.getBoundingClientRect().right)) -
+      Math.min(...[...document.querySelectorAll('main figure')].map(
+      e => e.getBoundingClientRect().left)),
+    filled: [...document.querySelectorAll('main figure')].map(f => {
+      const right = Math.max(...[...f.querySelectorAll('.panels svg, figcaption')].map(
+        e => Math.min(e.getBoundingClientRect().right, f.getBoundingClientRect().right)));
+      return (right - f.getBoundingClientRect().left) / f.getBoundingClientRect().width; }),
     tables: [...document.querySelectorAll('.scroll')].filter(
       e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.slice(0, 80)),
     broken: [...document.querySelectorAll('a[href^="#"]')].filter(
@@ -284,6 +304,8 @@ class ReportTest(unittest.TestCase):
         look = page.evaluate(LOOK)
         self.assertEqual(look["wide"], [], f"{where}: wider than the screen")
         self.assertLessEqual(look["scroll"], 0, f"{where}: scrolls sideways")
+        self.assertGreater(look["used"], 0.88 * look["width"], f"{where}: an empty side")
+        self.assertGreater(min(look["filled"]), 0.65, f"{where}: an empty side beside a figure")
         self.assertEqual(look["tables"], [], f"{where}: tables that scroll sideways")
         self.assertEqual(look["broken"], [], f"{where}: links to nowhere")
         self.assertEqual(len(look["ids"]), len(set(look["ids"])), f"{where}: ids")
@@ -320,6 +342,8 @@ class ReportTest(unittest.TestCase):
             self.assertGreater(panel["shapes"], 5, where)
             self.assertEqual(panel["role"], "img", where)
             self.assertTrue(panel["name"], f"{where}: has no description")
+            self.assertGreaterEqual(panel["text"], 8.6, f"{where}: text too small to read")
+            self.assertEqual(panel["touch"], [], f"{where}: texts that touch")
         content = {}
         for name, address in figure["links"]:
             self.assertTrue(address.startswith("data:"), f"{where}: {address[:80]}")

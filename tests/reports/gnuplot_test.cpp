@@ -412,6 +412,71 @@ TEST_F(Draw, RowsOfAJoinedFigureHaveTheirHeightsBelowTitleAndLegend) {
   EXPECT_NEAR(heights[2], 92.0, 1.5);
 }
 
+TEST_F(Draw, ColumnsApartArePicturesWithTheirLabels) {
+  auto figure = joined();
+  figure.apart = true;
+  figure.row_heights = {300.0, 100.0};
+  for (auto& panel : figure.panels) panel.y_ticks = {{0.5, "a name"}};
+  const DrawnFigure drawn = draw(figure, folder_);
+  ASSERT_EQ(drawn.panels.size(), 2u);
+  EXPECT_EQ(drawn.columns, 2u);
+  EXPECT_GT(drawn.panel_width, 240.0);
+  for (const auto& picture : drawn.panels) {
+    std::size_t lines = 0;
+    for (const auto& element : parse_xml(picture))
+      if (element.name == "path" && element.attributes.count("class") > 0 &&
+          element.attributes.at("class") == "ns-exact")
+        ++lines;
+    EXPECT_EQ(lines, 2u);
+    EXPECT_EQ(texts(picture).count("a name"), 1u);
+  }
+}
+
+TEST_F(Draw, IndicesStandBelowTheLine) {
+  Panel panel;
+  panel.x_label = "θ_a of {100 %}";
+  panel.y_label = "top_norm";
+  panel.x_range = Range{-5.0, 5.0};
+  panel.x_ticks = {{-3.0, "μ_jet_scale^2 %"}, {3.0, "other_size"}};
+  panel.series = {parabola()};
+  Figure figure;
+  figure.name = "indices";
+  figure.panels = {panel};
+  const auto drawn = draw(figure, folder_);
+  const auto& svg = drawn.panels.front();
+  EXPECT_TRUE(texts(svg).contains("top_norm"));
+  EXPECT_TRUE(texts(svg).contains("other_size"));
+  EXPECT_EQ(svg.find("θ_a"), svg.npos);
+  EXPECT_EQ(svg.find("μ_jet"), svg.npos);
+  EXPECT_NE(svg.find(" of {100 %}"), svg.npos);
+  EXPECT_NE(svg.find("^2 %"), svg.npos);
+  // What is below the line is smaller, and no space stands before it.
+  EXPECT_NE(svg.find("θ</tspan><tspan"), svg.npos);
+  EXPECT_NE(svg.find(">jet scale</tspan><tspan"), svg.npos);
+}
+
+TEST_F(Draw, LabelsAlongAnAxisDoNotTouch) {
+  Panel wide_numbers;
+  wide_numbers.x_range = Range{123456.0, 123456.9};
+  wide_numbers.series = {Line{{123456.0, 123456.9}, {0, 1}}};
+  Panel names;
+  names.x_ticks.emplace();
+  for (int i = 0; i < 8; ++i)
+    names.x_ticks->push_back({static_cast<double>(i), "a rather long name"});
+  names.series = {Line{{0, 7}, {0, 1}}};
+  Figure figure;
+  figure.name = "crowded";
+  figure.panel_width = 330.0;
+  figure.columns = 2;
+  figure.panels = {wide_numbers, names};
+  const auto drawn = draw(figure, folder_);
+  std::size_t numbers = 0;
+  for (const auto& text : texts(drawn.panels[0])) numbers += text.starts_with("123") ? 1 : 0;
+  EXPECT_GE(numbers, 1u);
+  EXPECT_LE(numbers, 3u);
+  EXPECT_NE(drawn.panels[1].find("rotate(-90"), std::string::npos);
+}
+
 TEST_F(Draw, BarsAndUprightLabels) {
   Panel panel;
   panel.x_upright = true;

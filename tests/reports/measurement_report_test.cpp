@@ -70,7 +70,7 @@ TEST(MeasurementReport, TroubleIsTold) {
   const auto page = page_of(summary, {"t", "", "", "", {"gnuplot is missing"}});
   testing::parse_xml(page);
   place_in(page, "What could not be had:");
-  place_in(page, "CL_s of the observed limit at mu = 0.2");
+  place_in(page, "CL<sub>s</sub> of the observed limit at mu = 0.2");
   place_in(page, "gnuplot is missing");
 }
 

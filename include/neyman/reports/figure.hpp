@@ -11,7 +11,8 @@
 // What a figure shows, as plain data. `draw` in gnuplot.hpp makes files of it.
 //
 // Every text is literal Unicode: "γ", "log r̂(x)", "−2 log Λ", "χ²₁", "my_parameter" appear as
-// they are written, and no character is special.
+// they are written, and no character is special. But an underscore after a single letter begins its
+// index: "θ_a", "CL_s", "μ_jet_scale" are drawn with "a", "s", "jet scale" below the line.
 namespace neyman::reports {
 
 /// What a series stands for. The role alone decides the colour, so that one thing has one colour
@@ -192,6 +193,9 @@ struct Figure {
   /// room for labels at the left, those of the last row below, and those of the first for titles
   /// and legends.
   bool joined = false;
+  /// Of a joined figure: each column is a picture of its own, with room for labels at its left, so
+  /// that a page can put the second below the first on a phone.
+  bool apart = false;
   std::vector<double> row_heights = {};  ///< of a joined figure, one a row; empty: panel_height
 
   std::size_t rows() const { return columns == 0 ? 0 : (panels.size() + columns - 1) / columns; }

@@ -14,10 +14,11 @@ struct DrawnFigure {
   std::filesystem::path svg, pdf, script, data;
   std::string csv;  ///< the data as a table, see figure_csv
   /// One SVG for each panel, to be put into a page, where panels stand side by side on a wide
-  /// screen and below each other on a phone; of a joined figure, one SVG of them all.
+  /// screen and below each other on a phone; of a joined figure, one SVG of them all, or of each
+  /// column where these are apart.
   std::vector<std::string> panels;
   std::size_t columns = 1;
-  double panel_width = 0.0;
+  double panel_width = 0.0;  ///< of the widest, pixels where its text has a size of 12
 };
 
 struct DrawConfig {
