@@ -474,6 +474,27 @@ bool any_bootstraps(std::span<const Trainee> trainees) {
                      [](const Trainee& one) { return one.bootstrap; });
 }
 
+/// Beyond, sums of squares lose digits or overflow.
+constexpr double least_variance = 1e-250;
+
+/// Mean and standard deviation of a column whose squares leave the range of doubles, in units of
+/// its largest value.
+std::pair<double, double> moments_in_units(MatrixView x, std::size_t column,
+                                           const std::vector<double>& weights) {
+  double largest = 0.0, weight = 0.0, mean = 0.0, square = 0.0;
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    largest = std::max(largest, std::abs(x(i, column)));
+    weight += weights[i];
+  }
+  if (largest == 0.0) return {0.0, 0.0};
+  for (std::size_t i = 0; i < x.rows(); ++i) mean += weights[i] / weight * (x(i, column) / largest);
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    const double difference = x(i, column) / largest - mean;
+    square += weights[i] / weight * difference * difference;
+  }
+  return {mean * largest, std::sqrt(square) * largest};
+}
+
 /// Weighted moments of rows that are in memory.
 Scaling moments(MatrixView x, const std::vector<double>& weights) {
   const std::size_t cols = x.cols();
@@ -508,7 +529,15 @@ Scaling moments(MatrixView x, const std::vector<double>& weights) {
   for (std::size_t c = 0; c < cols; ++c) mean[c] += rough.first[c] / rough.weight;
   const Sums sums = sums_around(mean);
   Scaling result;
-  for (std::size_t c = 0; c < cols; ++c) result.add(mean[c], sums.second[c] / sums.weight);
+  for (std::size_t c = 0; c < cols; ++c) {
+    const double variance = sums.second[c] / sums.weight;
+    if (variance > least_variance && variance < 1.0 / least_variance) {
+      result.add(mean[c], std::sqrt(variance));
+      continue;
+    }
+    const auto [average, deviation] = moments_in_units(x, c, weights);
+    result.add(average, deviation);
+  }
   return result;
 }
 
@@ -612,7 +641,8 @@ struct SideSums {
   double weight = 0.0, squares = 0.0;
   std::vector<double> mean, deviations;
 
-  void add(std::span<const double> x, double w) {  // West (1979)
+  /// x in these units.
+  void add(std::span<const double> x, std::span<const double> units, double w) {  // West (1979)
     mean.resize(x.size());
     deviations.resize(x.size());
     ++rows;
@@ -620,9 +650,9 @@ struct SideSums {
     squares += w * w;
     const double part = w / weight;
     for (std::size_t c = 0; c < x.size(); ++c) {
-      const double d = x[c] - mean[c];
+      const double value = x[c] / units[c], d = value - mean[c];
       mean[c] += part * d;
-      deviations[c] += w * d * (x[c] - mean[c]);
+      deviations[c] += w * d * (value - mean[c]);
     }
   }
 };
@@ -651,8 +681,9 @@ class StreamedRows {
     for (std::size_t c = 0; c < training_[0].mean.size(); ++c) {
       const auto variance = [&](const SideSums& side) { return side.deviations[c] / side.weight; };
       const double apart = 0.5 * (training_[0].mean[c] - training_[1].mean[c]);
-      scaling_.add(0.5 * (training_[0].mean[c] + training_[1].mean[c]),
-                   0.5 * (variance(training_[0]) + variance(training_[1])) + apart * apart);
+      const double whole = 0.5 * (variance(training_[0]) + variance(training_[1])) + apart * apart;
+      scaling_.add(0.5 * (training_[0].mean[c] + training_[1].mean[c]) * units_[c],
+                   std::sqrt(whole) * units_[c]);
     }
   }
 
@@ -681,19 +712,34 @@ class StreamedRows {
     if (window.x.rows() == 0) return;
     detail::check_rows(function, {window.x, window.denominator, window.weights});
     check_same_size(function, "groups", window.groups.size(), window.x.rows(), "one for each row");
-    if (features_ == 0) features_ = window.x.cols();
+    if (features_ == 0) {
+      features_ = window.x.cols();
+      units_ = units_of(window.x);
+    }
     check_same_size(function, "a row of a window", window.x.cols(), features_,
                     "features, as in the first");
     for (std::size_t i = 0; i < window.x.rows(); ++i) {
       const double weight = window.weights.empty() ? 1.0 : window.weights[i];
       if (weight == 0.0) continue;
       const bool side = window.denominator[i] != 0, held = is_held_out(window, i);
-      (held ? held_ : training_)[side].add(window.x.row(i), weight);
+      (held ? held_ : training_)[side].add(window.x.row(i), units_, weight);
       if (held)
         keep(window, i, weight);
       else
         draw(window.groups[i], side, weight);
     }
+  }
+
+  /// 1, or where squares of the first values would leave the range of doubles, the largest of them.
+  static std::vector<double> units_of(MatrixView x) {
+    std::vector<double> out;
+    for (std::size_t c = 0; c < x.cols(); ++c) {
+      double largest = 0.0;
+      for (std::size_t i = 0; i < x.rows(); ++i) largest = std::max(largest, std::abs(x(i, c)));
+      const bool ordinary = largest == 0.0 || (largest > 1e-100 && largest < 1e100);
+      out.push_back(ordinary ? 1.0 : largest);
+    }
+    return out;
   }
 
   void draw(std::int64_t group, bool side, double weight) {
@@ -738,6 +784,7 @@ class StreamedRows {
   std::uint64_t seed_;
   double held_out_ = 0.0;
   std::size_t features_ = 0;
+  std::vector<double> units_;  // of the sums
   std::array<SideSums, 2> training_, held_;
   std::array<double, 2> training_factor_{}, held_factor_{};
   std::vector<SideWeights> drawn_;
@@ -753,8 +800,7 @@ std::size_t most_epochs(std::span<const Trainee> trainees) {
 
 }  // namespace
 
-void Scaling::add(double average, double variance) {
-  const double sd = std::sqrt(variance);
+void Scaling::add(double average, double sd) {
   const bool constant = !(sd > 1e-12 * std::abs(average)) || !std::isfinite(1.0 / sd);
   mean.push_back(average);
   scale.push_back(constant ? 1.0 : 1.0 / sd);

@@ -15,7 +15,7 @@ namespace neyman::mlp {
 /// Mean and 1/sd of each feature; a constant feature has scale 1.
 struct Scaling {
   std::vector<double> mean, scale;
-  void add(double average, double variance);
+  void add(double average, double deviation);
 };
 
 /// A network that is to be trained.

@@ -4,16 +4,62 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "neyman/core/error.hpp"
 
 namespace neyman {
 
+namespace {
+
+/// The number that a text is as a whole.
+std::optional<double> as_number(std::string_view text) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::vector<double> numbers_in(std::string_view text) {
+  std::vector<double> out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.size(), text.find_first_of(" ,()[]", begin));
+    if (const auto number = as_number(text.substr(begin, end - begin))) out.push_back(*number);
+    begin = end + 1;
+  }
+  return out;
+}
+
+/// A number with no more digits than are needed: six, or as many as tell it from the numbers of the
+/// condition that it breaks. Other texts as they are.
+std::string shortened(std::string_view value, std::string_view condition) {
+  constexpr int few = 6, all = 17;
+  const auto number = as_number(value);
+  const bool whole = value.find_first_of(".e") == value.npos;
+  if (!number || !std::isfinite(*number) || whole || value.size() <= few) return std::string(value);
+  const auto bounds = numbers_in(condition);
+  for (int digits = few; digits < all; ++digits) {
+    auto text = fmt::format("{:.{}g}", *number, digits);
+    if (text.size() >= value.size()) break;
+    const double shown = as_number(text).value_or(*number);
+    if (std::all_of(bounds.begin(), bounds.end(), [&](double bound) {
+          return (shown < bound) == (*number < bound) && (shown > bound) == (*number > bound);
+        }))
+      return text;
+  }
+  return std::string(value);
+}
+
+}  // namespace
+
 void fail_argument(std::string_view function, std::string_view name, std::string_view value,
                    std::string_view condition) {
-  throw ArgumentError(
-      fmt::format("{}: {} is {}, but must be {}", function, name, value, condition));
+  throw ArgumentError(fmt::format("{}: {} is {}, but must be {}", function, name,
+                                  shortened(value, condition), condition));
 }
 
 namespace {
@@ -87,9 +133,102 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+namespace {
+
+/// What people call things elsewhere.
+constexpr std::pair<std::string_view, std::string_view> other_names[] = {
+    {"gaussian", "normal"},
+    {"gauss", "normal"},
+    {"norm", "normal"},
+    {"multivariate-gaussian", "multivariate-normal"},
+    {"multinormal", "multivariate-normal"},
+    {"mvn", "multivariate-normal"},
+    {"expon", "exponential"},
+    {"flat", "uniform"},
+    {"gk", "g-and-k"},
+    {"kernel-density", "kde"},
+    {"binned", "histogram"},
+    {"hist", "histogram"},
+    {"samples", "files"},
+    {"csv", "files"},
+    {"table", "files"},
+    {"program", "command"},
+    {"script", "command"},
+    {"executable", "command"},
+    {"external", "command"},
+    {"library", "plugin"},
+    {"shared-library", "plugin"},
+    {"affine", "linear-transform"},
+    {"xgboost", "boosted-trees"},
+    {"xgb", "boosted-trees"},
+    {"bdt", "boosted-trees"},
+    {"gbdt", "boosted-trees"},
+    {"gbm", "boosted-trees"},
+    {"lightgbm", "boosted-trees"},
+    {"catboost", "boosted-trees"},
+    {"gradient-boosting", "boosted-trees"},
+    {"forest", "random-forest"},
+    {"rf", "random-forest"},
+    {"nn", "mlp"},
+    {"dnn", "mlp"},
+    {"network", "mlp"},
+    {"neural-network", "mlp"},
+    {"neural-net", "mlp"},
+    {"logistic-regression", "logistic"},
+    {"logit", "logistic"},
+    {"platt", "sigmoid"},
+    {"pava", "isotonic"},
+    {"random", "uniform"},
+    {"quasi-random", "sobol"},
+    {"std", "sigma"},
+    {"sd", "sigma"},
+    {"stddev", "sigma"},
+    {"width", "sigma"},
+    {"loc", "mean"},
+    {"mu", "mean"},
+    {"lambda", "rate"},
+    {"cov", "covariance"},
+    {"lr", "learning_rate"},
+    {"layers", "hidden"},
+    {"hidden-layers", "hidden"},
+    {"n-estimators", "trees"},
+    {"max-depth", "depth"},
+    {"n", "samples"},
+    {"n-samples", "samples"},
+    {"n-events", "samples"},
+    {"name", "names"},
+    {"path", "file"},
+    {"filename", "file"},
+    {"files", "file"},
+    {"weight", "weights"},
+};
+
+std::string plain_name(std::string_view name) {
+  std::string out(name);
+  for (char& c : out)
+    c = c == '_' || c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+/// The candidate that a name means elsewhere, or that it is but for case and hyphens.
+std::string_view known_elsewhere(std::string_view name,
+                                 const std::vector<std::string>& candidates) {
+  const auto plain = plain_name(name);
+  for (const auto& candidate : candidates)
+    if (plain_name(candidate) == plain) return candidate;
+  for (const auto& [other, ours] : other_names)
+    if (other == plain && std::find(candidates.begin(), candidates.end(), ours) != candidates.end())
+      return ours;
+  return {};
+}
+
+}  // namespace
+
 std::string candidates_for(std::string_view name, const std::vector<std::string>& candidates) {
   std::string text = fmt::format("{}", fmt::join(candidates, ", "));
   if (candidates.empty()) return text;
+  if (const auto known = known_elsewhere(name, candidates); !known.empty())
+    return text + fmt::format(" (did you mean '{}'?)", known);
   const auto nearest = std::min_element(
       candidates.begin(), candidates.end(),
       [&](const auto& a, const auto& b) { return distance(name, a) < distance(name, b); });

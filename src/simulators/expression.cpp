@@ -15,13 +15,31 @@ namespace neyman {
 
 namespace {
 
+double power(double base, double exponent) { return std::pow(base, exponent); }
+
+/// muParser's, and what Python and C write as well.
+mu::Parser make_parser() {
+  mu::Parser parser;
+  parser.DefineFun("pow", power);
+  return parser;
+}
+
+/// As muParser writes it: ^ for **, in the same places.
+std::string for_parser(std::string formula) {
+  for (std::size_t at = formula.find("**"); at != formula.npos; at = formula.find("**", at + 2)) {
+    formula[at] = '^';
+    formula[at + 1] = ' ';
+  }
+  return formula;
+}
+
 /// One compiled formula with the variables it reads: muParser's own state, for one thread.
 class Evaluator {
  public:
   Evaluator(const std::string& formula, const std::vector<std::string>& names)
       : values_(names.size(), 0.0) {
     for (std::size_t i = 0; i < names.size(); ++i) parser_.DefineVar(names[i], &values_[i]);
-    parser_.SetExpr(formula);
+    parser_.SetExpr(for_parser(formula));
   }
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
@@ -34,7 +52,7 @@ class Evaluator {
 
  private:
   std::vector<double> values_;
-  mu::Parser parser_;
+  mu::Parser parser_ = make_parser();
 };
 
 [[noreturn]] void fail_formula(const std::string& formula, std::string_view reason) {
@@ -43,7 +61,7 @@ class Evaluator {
 }
 
 void check_names(const std::vector<std::string>& names) {
-  const mu::Parser parser;
+  const mu::Parser parser = make_parser();
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   for (const auto& name : names) {
     const bool fits = !name.empty() && std::all_of(name.begin(), name.end(), plain) &&
@@ -170,7 +188,7 @@ void Expression::each(MatrixView points, std::span<double> out) const {
 void Expression::fail_value(std::span<const double> point, double value) const {
   std::string at;
   for (const std::size_t i : uses_)
-    at += fmt::format("{}{} = {}", at.empty() ? "" : ", ", formula_->names[i], point[i]);
+    at += fmt::format("{}{} = {:.6g}", at.empty() ? "" : ", ", formula_->names[i], point[i]);
   fail_argument("Expression", fmt::format("\"{}\" at {}", text_, at), fmt::format("{}", value),
                 "finite");
 }

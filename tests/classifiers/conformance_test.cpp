@@ -118,6 +118,42 @@ TEST_P(EveryClassifier, LearnsTheKnownAnswer) {
   EXPECT_EQ(classifier->features(), 1U);
 }
 
+// A feature in units in which its squares are beyond the range of doubles.
+TEST_P(EveryClassifier, UnitsOfAFeatureDoNotMatter) {
+  const Labelled fresh = two_normals(5000, 5000, 1, 99);
+  for (const double unit : {1e200, 1e-200}) {
+    const auto in_units = [unit](Labelled data) {
+      for (double& value : data.x.values()) value *= unit;
+      return data;
+    };
+    const auto error_of = [&](const Classifier& classifier) {
+      const Logits z = classifier.logits(in_units(fresh).x);
+      double sum = 0.0;
+      for (std::size_t i = 0; i < z.size(); ++i)
+        sum += std::abs(z[i] - problems::exact_logit(fresh.x(i, 0)));
+      return sum / static_cast<double>(z.size());
+    };
+    EXPECT_LT(error_of(*fitted(in_units(two_normals(10000, 10000)))),
+              1.2 * limit(GetParam()).known_answer)
+        << unit;
+    const auto streamed = make();
+    if (!streamed->streams()) continue;
+    TrainingStream stream;
+    stream.rows = 20000;
+    stream.windows = 2;
+    stream.seed = 1;
+    stream.read = [&](std::size_t, std::size_t window) {
+      auto data = in_units(two_normals(5000, 5000, 1, 1000 + window));
+      TrainingRows out{std::move(data.x), std::move(data.denominator), {}, {}};
+      for (std::int64_t i = 0; i < 10000; ++i)
+        out.groups.push_back(i + 10000 * static_cast<std::int64_t>(window));
+      return out;
+    };
+    streamed->fit_stream(stream);
+    EXPECT_LT(error_of(*streamed), 1.5 * limit(GetParam()).known_answer) << unit;
+  }
+}
+
 // Ten times as many events of one side: without weights z would be off by log 10 = 2.3.
 TEST_P(EveryClassifier, BalancesTheSides) {
   const auto classifier = fitted(two_normals(20000, 2000));

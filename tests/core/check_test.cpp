@@ -80,5 +80,38 @@ TEST(Matrix, TakesAppendsAndViews) {
   EXPECT_THROW(m.take(beyond), ArgumentError);
 }
 
+TEST(Check, NamesOfOtherLibrariesAreUnderstood) {
+  const std::vector<std::string> kinds{"boosted-trees", "exponential", "mlp", "normal"};
+  for (const auto& [name, ours] :
+       std::vector<std::pair<std::string, std::string>>{{"gaussian", "normal"},
+                                                        {"Gaussian", "normal"},
+                                                        {"xgboost", "boosted-trees"},
+                                                        {"boosted_trees", "boosted-trees"},
+                                                        {"neural_network", "mlp"},
+                                                        {"NN", "mlp"}})
+    EXPECT_NE(candidates_for(name, kinds).find("did you mean '" + ours + "'"), std::string::npos)
+        << name;
+  // Only where there is such a candidate.
+  EXPECT_EQ(candidates_for("gaussian", {"mlp", "logistic"}), "mlp, logistic");
+}
+
+TEST(Check, NumbersHaveAsManyDigitsAsAreNeeded) {
+  const auto message = [](double value, double low, double high) {
+    try {
+      check_in_range("f", "x", value, low, high);
+    } catch (const ArgumentError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(message(-0.10000000000000003, 0, 1), "f: x is -0.1, but must be between 0 and 1");
+  EXPECT_EQ(message(-1.0000990290137679e-05, 0, 1),
+            "f: x is -1.0001e-05, but must be between 0 and 1");
+  EXPECT_EQ(message(1.0000000000000002, 0, 1),
+            "f: x is 1.0000000000000002, but must be between 0 and 1");
+  EXPECT_EQ(message(0.30000004, 0, 0.3), "f: x is 0.30000004, but must be between 0 and 0.3");
+  EXPECT_EQ(message(1234567.0, 0, 1), "f: x is 1234567, but must be between 0 and 1");
+}
+
 }  // namespace
 }  // namespace neyman

@@ -26,6 +26,25 @@ TEST(Expression, EvaluatesFormulasOfTheParameters) {
       Expression("alpha >= 1.5 && gamma != 1 && gamma == 0.25", expression_space)(point), 1.0);
 }
 
+TEST(Expression, PowersAreWrittenAsInPythonToo) {
+  const std::vector<double> point{1.5, 0.25};
+  const auto value = [&](const char* formula) {
+    return Expression(formula, expression_space)(point);
+  };
+  EXPECT_DOUBLE_EQ(value("alpha**2"), 2.25);
+  EXPECT_DOUBLE_EQ(value("2 ** alpha*gamma"), std::exp2(1.5) * 0.25);
+  EXPECT_DOUBLE_EQ(value("pow(alpha, 2) + gamma"), 2.5);
+  EXPECT_DOUBLE_EQ(value("0*alpha + 2**3**2"), 512.0);
+  EXPECT_DOUBLE_EQ(value("-alpha**2"), -2.25);
+  EXPECT_EQ(Expression("alpha**2", expression_space).text(), "alpha**2");
+  const auto message = error_of([] { Expression("alpha**gama", expression_space); });
+  EXPECT_TRUE(contains(message, "position 8: 'gama'")) << message;
+  EXPECT_TRUE(contains(error_of([] {
+                         Expression("1", ParameterSpace({{"pow", 0, 1, {}}}));
+                       }),
+                       "different from the functions"));
+}
+
 TEST(Expression, KnowsWhichParametersItUses) {
   EXPECT_EQ(Expression("gamma*gamma", expression_space).uses(), (std::vector<std::size_t>{1}));
   EXPECT_EQ(Expression("gamma + alpha", expression_space).uses(), (std::vector<std::size_t>{0, 1}));
