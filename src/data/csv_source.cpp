@@ -284,6 +284,7 @@ void CsvSource::read_header(const ReadOptions& options) {
   const std::vector<Field>& fields = split(record);
   if (is_header(record, fields, options.header)) {
     for (const Field& field : fields) columns_.emplace_back(field.text);
+    named_ = true;
   } else {
     columns_ = names_for(file_.path(), options, fields.size());
     pending_ = record;  // nothing is read before the first call of `read` uses it
@@ -313,7 +314,9 @@ void CsvSource::store(std::string_view text, std::size_t line, std::size_t colum
     return;
   }
   if (parsed == Parsed::wrong) fail_value(line, column, text, "a number");
-  if (refuse_invalid_ && !std::isfinite(value)) fail_value(line, column, text, "a finite number");
+  if (refuse_invalid_ && !std::isfinite(value))
+    throw InvalidValue(fmt::format("{}:{}: column '{}' is '{}', but must be a finite number",
+                                   file_.path(), line, columns_[column], text));
   values[slot] = value;
 }
 

@@ -138,7 +138,8 @@ void Hdf5Source::open_table(const ReadOptions& options, hdf5::Id dataset) {
   const hsize_t cols = extents.size() == 2 ? extents[1] : 1;
   if (cols == 0) throw FileError(path_ + ": has no columns");
   columns_ = hdf5::read_text_attribute(path_, dataset, "columns");
-  if (columns_.empty()) columns_ = names_for(path_, options, cols);
+  named_ = !columns_.empty();
+  if (!named_) columns_ = names_for(path_, options, cols);
   if (columns_.size() != cols) {
     throw FileError(fmt::format("{}: its attribute 'columns' has {} names, but must have {}", path_,
                                 columns_.size(), cols));
@@ -172,6 +173,7 @@ void Hdf5Source::open_group(const ReadOptions& options, hid_t group) {
     open_table(options, std::move(table));
     return;
   }
+  named_ = true;
   for (std::size_t i = 0; i < datasets_.size(); ++i) {
     const std::vector<hsize_t> extents = hdf5::extents_of(datasets_[i]);
     if (extents.size() != 1) {

@@ -16,13 +16,24 @@ namespace neyman {
 namespace {
 
 std::unique_ptr<TableSource> open_table(const std::string& path, const ReadOptions& options) {
-  switch (file_format(path, options.format)) {
+  const auto [file, dataset] = table_name(path);
+  const auto format = file_format(file, options.format);
+  if (!dataset.empty() && format != FileFormat::hdf5)
+    throw FileError(fmt::format(
+        "{}: names '{}' inside of a file, but only HDF5 files have tables inside", path, dataset));
+  if (!dataset.empty() && !options.dataset.empty() && dataset != options.dataset)
+    throw FileError(fmt::format("{}: the dataset '{}' is asked for as well, but there must be one",
+                                path, options.dataset));
+  switch (format) {
     case FileFormat::npy:
-      return open_npy(path, options);
-    case FileFormat::hdf5:
-      return open_hdf5(path, options);
+      return open_npy(file, options);
+    case FileFormat::hdf5: {
+      auto inside = options;
+      if (!dataset.empty()) inside.dataset = dataset;
+      return open_hdf5(file, inside);
+    }
     default:
-      return open_csv(path, options);
+      return open_csv(file, options);
   }
 }
 
@@ -221,10 +232,14 @@ ReadResult read_samples(const std::string& path, const ReadOptions& options) {
   return result;
 }
 
-std::vector<std::string> file_columns(const std::string& path, const ReadOptions& options) {
+TableColumns table_columns(const std::string& path, const ReadOptions& options) {
   const std::unique_ptr<TableSource> source = open_table(path, options);
   refuse_duplicates(path, source->columns());
-  return source->columns();
+  return {source->columns(), source->named() || !options.columns.empty()};
+}
+
+std::vector<std::string> file_columns(const std::string& path, const ReadOptions& options) {
+  return table_columns(path, options).names;
 }
 
 std::vector<std::string> names_for(const std::string& path, const ReadOptions& options,
@@ -243,7 +258,7 @@ void refuse_invalid_values(const std::string& path, const std::vector<std::strin
   const std::size_t width = selection.values.size();
   for (std::size_t i = 0; i < block.rows * width; ++i) {
     if (std::isfinite(block.values[i])) continue;
-    throw FileError(
+    throw InvalidValue(
         fmt::format("{}: row {} (counted from 0): column '{}' is {}, but must be finite", path,
                     first_row + i / width, columns[selection.values[i % width]], block.values[i]));
   }

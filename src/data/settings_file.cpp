@@ -5,8 +5,11 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include "neyman/core/error.hpp"
 #include "neyman/data/atomic_file.hpp"
+#include "neyman/data/file_format.hpp"
 
 namespace neyman {
 
@@ -88,6 +91,25 @@ Settings parse_settings(std::string_view text, const std::string& name) {
   SettingValue::Table table = converter.table(root, "");
   if (!converter.problems().empty()) throw StudyError(converter.problems());
   return Settings(std::move(table), name);
+}
+
+std::vector<std::string> read_file_names(Settings& settings, Key key, const std::string& folder) {
+  std::vector<std::string> names;
+  if (settings.describing() || settings.is_list(key.name)) names = settings.texts(key, {});
+  if (settings.describing() || (settings.has(key.name) && !settings.is_list(key.name)))
+    names = {settings.text(key, "")};
+  if (settings.describing()) return {};
+  std::vector<std::string> out;
+  for (const auto& name : names) {
+    try {
+      const auto path = std::filesystem::path(folder) / name;  // an absolute name stays
+      for (auto& found : matching_files(path.lexically_normal().string()))
+        out.push_back(std::move(found));
+    } catch (const FileError& error) {
+      settings.problem(key.name, fmt::format("cannot be used: {}", error.what()));
+    }
+  }
+  return out;
 }
 
 Settings read_settings(const std::string& path) { return parse_settings(read_file(path), path); }

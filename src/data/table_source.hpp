@@ -30,6 +30,8 @@ class TableSource {
  public:
   virtual ~TableSource() = default;
   const std::vector<std::string>& columns() const { return columns_; }
+  /// Whether the file names its columns; else their names are those of `names_for`.
+  bool named() const { return named_; }
   /// Reads at most `rows` further rows of the selected columns; none at the end. With
   /// `refuse_invalid` the source throws for a value that is not finite.
   virtual void read(std::size_t rows, const Selection& selection, TableBlock& block) = 0;
@@ -40,6 +42,7 @@ class TableSource {
 
  protected:
   std::vector<std::string> columns_;
+  bool named_ = false;
 };
 
 std::unique_ptr<TableSource> open_csv(const std::string& path, const ReadOptions& options);

@@ -509,7 +509,7 @@ SimulatorTally Command::take_tally() const {
 
 SimulatorTally take_tally(const Distribution& simulator) {
   SimulatorTally out;
-  if (const auto* command = dynamic_cast<const Command*>(&simulator)) out = command->take_tally();
+  if (const auto* own = dynamic_cast<const Tallied*>(&simulator)) out = own->take_tally();
   for (const auto& part : simulator.parts()) out += take_tally(*part);
   return out;
 }

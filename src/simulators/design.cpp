@@ -493,6 +493,20 @@ std::vector<std::size_t> along_curve(const Matrix& theta) {
   return order;
 }
 
+/// @throw SimulatorError where more of so many runs have failed than the simulator tolerates.
+void check_failures(const Distribution::Runs& runs, std::size_t count, std::size_t failed,
+                    const std::string& last) {
+  const auto most = static_cast<std::size_t>(runs.tolerate * static_cast<double>(count));
+  if (failed > most || (failed > 0 && count == 1))
+    throw SimulatorError(fmt::format(
+        "{}\n{} of {} runs of the simulator failed, and {} are tolerated; make the simulator "
+        "work at this θ, narrow the ranges of the parameters, or raise simulator.tolerate "
+        "(the share of runs that may fail, now {})",
+        last, failed, count, most, runs.tolerate));
+  if (failed > 0 && failed == count)
+    throw SimulatorError(fmt::format("all {} runs of the simulator failed", count));
+}
+
 /// Runs of several events at one θ each.
 Samples simulate_runs(const Distribution& distribution, const Design& design, std::size_t n,
                       std::uint64_t seed, std::string_view purpose, Tasks* tasks) {
@@ -501,18 +515,9 @@ Samples simulate_runs(const Distribution& distribution, const Design& design, st
   // What does not divide evenly is spread over the runs, so that no θ counts for less.
   const auto begin = [&](std::size_t run) { return run * (n / count) + std::min(run, n % count); };
   const Matrix points = design.draw(count, seed, fmt::format("{}/theta", purpose));
-  const auto most = static_cast<std::size_t>(runs.tolerate * static_cast<double>(count));
   struct Run {
     Matrix x = {};
     std::string failure = {};  // why there are no events
-  };
-  const auto check_failed = [&](std::size_t failed, const std::string& last) {
-    if (failed > most || (failed > 0 && count == 1))
-      throw SimulatorError(fmt::format(
-          "{}\n{} of {} runs of the simulator failed, and {} are tolerated; make the simulator "
-          "work at this θ, narrow the ranges of the parameters, or raise simulator.tolerate "
-          "(the share of runs that may fail, now {})",
-          last, failed, count, most, runs.tolerate));
   };
   std::atomic<std::size_t> failed{0};  // here
   Progress progress("simulate", n, "events");
@@ -523,7 +528,7 @@ Samples simulate_runs(const Distribution& distribution, const Design& design, st
       distribution.sample(points.row(run), random, out.x);
     } catch (const SimulatorError& error) {
       out = {Matrix(), error.what()};
-      check_failed(++failed, out.failure);
+      check_failures(runs, count, ++failed, out.failure);
     }
     progress.advance(begin(run + 1) - begin(run));
     return out;
@@ -532,9 +537,7 @@ Samples simulate_runs(const Distribution& distribution, const Design& design, st
       tasks, count, draw, [](auto& bytes, auto& run) { bytes(run.x, run.failure); }, runs.at_once);
   std::size_t failed_in_all = 0;
   for (const auto& run : drawn)
-    if (!run.failure.empty()) check_failed(++failed_in_all, run.failure);
-  if (failed_in_all == count)
-    throw SimulatorError(fmt::format("all {} runs of the simulator failed", count));
+    if (!run.failure.empty()) check_failures(runs, count, ++failed_in_all, run.failure);
   Samples out;
   std::vector<std::size_t> run_of;
   out.x = Matrix(0, d);
@@ -609,12 +612,32 @@ Samples simulate(const Distribution& distribution, const ParameterSpace& paramet
   out.x = Matrix(n, d);
   const auto runs = distribution.runs();
   Progress progress("simulate", n, "events");
+  std::mutex mutex;
+  std::vector<std::size_t> failed;  // events whose θ the simulator failed at
+  const auto note_failure = [&](std::size_t event, const std::string& why) {
+    const std::lock_guard lock(mutex);
+    failed.push_back(event);
+    check_failures(runs, n, failed.size(), why);
+  };
   const auto draw = [&](Block block) {
     RandomStream random(seed, purpose, block.index);
     Matrix drawn(block.size(), d);
     const auto theta = out.theta.rows(block.begin, block.end);
     try {
       distribution.sample_each(theta, random, drawn);
+    } catch (const SimulatorError&) {
+      if (runs.tolerate == 0.0) throw;
+      // Once more, one at a time: most of the block's θ are good.
+      Matrix one(1, d);
+      for (std::size_t i = 0; i < theta.rows(); ++i) {
+        RandomStream own(seed, fmt::format("{}/alone", purpose), block.begin + i);
+        try {
+          distribution.sample(theta.row(i), own, one);
+          std::copy_n(one.data(), d, drawn.row(i).begin());
+        } catch (const SimulatorError& error) {
+          note_failure(block.begin + i, error.what());
+        }
+      }
     } catch (const ArgumentError&) {
       // Once more, one at a time, to find the θ that is to blame.
       Matrix one(1, d);
@@ -638,7 +661,12 @@ Samples simulate(const Distribution& distribution, const ParameterSpace& paramet
     waiting_blocks(n, size, runs.at_once, draw);
   else
     parallel_blocks(n, size, draw);
-  return out;
+  if (failed.empty()) return out;
+  std::sort(failed.begin(), failed.end());
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < n; ++i)
+    if (!std::binary_search(failed.begin(), failed.end(), i)) kept.push_back(i);
+  return out.take(kept);
 }
 
 }  // namespace neyman

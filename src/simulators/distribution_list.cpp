@@ -62,7 +62,9 @@ DistributionPtr make_distribution(Settings settings, const ParameterSpace& param
   if (const auto given = settings.object<DistributionObject>("object")) {
     for (const char* key : {"kind", "fingerprint", "name"}) settings.skip(key);
     try {
-      return given->make(parameters);
+      auto made = given->make ? given->make(parameters) : nullptr;
+      if (made == nullptr) settings.problem("object", "is empty, but must make a distribution");
+      return made;
     } catch (const ArgumentError& error) {
       settings.problem("", error.reason());
       return nullptr;

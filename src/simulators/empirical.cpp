@@ -35,7 +35,9 @@ DistributionPtr Empirical::make(Settings settings, const ParameterSpace&,
                                 const std::string& folder) {
   auto events = detail::read_events(settings, folder);
   if (!events) return nullptr;
-  return std::make_shared<Empirical>(std::move(events->x), std::move(events->weights));
+  auto made = std::make_shared<Empirical>(std::move(events->x), std::move(events->weights));
+  made->names_ = std::move(events->names);
+  return made;
 }
 
 void Empirical::sample(std::span<const double>, RandomStream& random, Matrix& out) const {

@@ -13,6 +13,8 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/data/feature_columns.hpp"
+#include "neyman/data/settings_file.hpp"
 #include "neyman/data/splits.hpp"
 
 namespace neyman {
@@ -35,18 +37,30 @@ std::map<std::vector<double>, std::vector<std::size_t>> by_point(const Samples& 
   return out;
 }
 
-/// The parameters that are columns of a file: all or none.
+void refuse_negative(const std::string& file, std::span<const double> weights) {
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (!(weights[i] >= 0.0))
+      fail_argument(
+          "files", fmt::format("weights[{}] of {}", i, file), fmt::format("{}", weights[i]),
+          "not negative; a component of a measurement, whose mixture has yields, may have "
+          "such weights with negative = true");
+}
+
+/// The parameters that are columns of a file, and no features: all or none.
 std::vector<std::string> parameter_columns(const std::string& file, const ReadOptions& options,
                                            const ParameterSpace& parameters) {
   const auto columns = file_columns(file, options);
   std::vector<std::string> found, absent;
+  const auto among = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (const auto& name : parameters.names())
-    (std::find(columns.begin(), columns.end(), name) != columns.end() ? found : absent)
-        .push_back(name);
+    (among(columns, name) && !among(options.features, name) ? found : absent).push_back(name);
   if (!found.empty() && !absent.empty())
-    throw FileError(fmt::format("{}: has a column for {}, but none for {}; its columns are {}",
-                                file, fmt::join(found, ", "), fmt::join(absent, ", "),
-                                fmt::join(columns, ", ")));
+    throw FileError(fmt::format(
+        "{}: has a column for the parameter {}, but none for {}; its columns are {}; if {} is a "
+        "feature with a parameter's name, name the features in columns",
+        file, fmt::join(found, ", "), some_names(absent), some_names(columns), found.front()));
   return found;
 }
 
@@ -80,19 +94,28 @@ Files::Files(Config config, const ParameterSpace& parameters) : parameters_(para
   read_shapes(config);
 }
 
+/// Events of another file, their features in the order of the first one's.
+Samples Files::as_first(Samples events, const std::string& file) const {
+  if (events.feature_names == events_.feature_names) return events;
+  try {
+    std::string note;
+    return with_features("files", events, events_.feature_names, OtherColumns::refuse, note);
+  } catch (const ArgumentError&) {
+    throw FileError(fmt::format(
+        "{}: has the features {}, but {} has {}; name the ones to use in "
+        "columns",
+        file, some_names(events.feature_names), names_[0], some_names(events_.feature_names)));
+  }
+}
+
 /// Events of a component at other parameters: with its features, and at least one.
 Samples Files::read_moved(const std::string& file, const ReadOptions& options,
                           bool negative) const {
   auto events = read_samples(file, options).samples;
   if (events.size() == 0) throw FileError(fmt::format("{}: has no events", file));
-  if (events.feature_names != events_.feature_names)
-    throw FileError(
-        fmt::format("{}: has the features {}, but {} has {}; name the ones to use in "
-                    "columns",
-                    file, fmt::join(events.feature_names, ", "), names_[0],
-                    fmt::join(events_.feature_names, ", ")));
+  events = as_first(std::move(events), file);
   events.check("files");
-  if (!negative) check_non_negative("files", "weights of " + file, events.weights);
+  if (!negative) refuse_negative(file, events.weights);
   return events;
 }
 
@@ -127,19 +150,15 @@ void Files::read(const Config& config) {
       events_ = std::move(events);
       continue;
     }
-    try {
-      events_.append(events);
-    } catch (const ArgumentError&) {
-      throw FileError(
-          fmt::format("{}: has the features {}, but {} has {}; name the ones to use in "
-                      "columns",
-                      table.file, fmt::join(events.feature_names, ", "), config.tables[0].file,
-                      fmt::join(events_.feature_names, ", ")));
-    }
+    events = as_first(std::move(events), table.file);
+    if (events.parameter_names != events_.parameter_names)
+      throw FileError(fmt::format("{}: has {} parameter columns, but {} has {}", table.file,
+                                  events.parameter_names.size(), config.tables[0].file,
+                                  events_.parameter_names.size()));
+    events_.append(events);
   }
   events_.check("files");
-  if (!events_.weights.empty() && !config.negative)
-    check_non_negative("files", "weights", events_.weights);
+  if (!config.negative) refuse_negative(names_[0], events_.weights);
   // Groups may cross θ: then nothing is held out, so that no group is on both sides.
   if (events_.groups.empty()) hold_out(config.held_out);
 }
@@ -182,7 +201,7 @@ void Files::read_stream(const Config& config) {
     for (std::size_t i = 0; i < events.theta.rows(); ++i)
       parameters_.check_inside(fmt::format("{}: row {}", names_[0], block.begin + i + 1),
                                events.theta.row(i));
-    if (events.weighted()) check_non_negative("files", "weights", events.weights);
+    refuse_negative(names_[0], events.weights);
     std::vector<std::size_t> chosen;
     for (std::size_t i = 0; i < events.size(); ++i)
       if (hashed(events.groups[i], stream_seed) < share) chosen.push_back(i);
@@ -223,21 +242,29 @@ DistributionPtr Files::make(Settings settings, const ParameterSpace& parameters,
                      settings.has("file") ? "is there beside file, but one of them must be removed"
                                           : "is missing, but must name a table of events (or "
                                             "tables = [{ file = …, point = { … } }] several)");
-  if (settings.has("file"))
-    config.tables.push_back(
-        {path_of(settings.text({"file",
-                                "events, with a column for each parameter unless it is a component "
-                                "of a mixture: CSV, NPY or HDF5, relative to the study; "
-                                "this or tables"},
-                               "")),
-         {}});
+  for (auto& file : read_file_names(
+           settings,
+           {"file",
+            "events, with a column for each parameter unless it is a component of a mixture: CSV, "
+            "NPY or HDF5 (sims.h5:group/dataset names a table inside), relative to the study; also "
+            "a "
+            "list of files, or a pattern such as \"runs/*.npy\"; this or tables"},
+           folder))
+    config.tables.push_back({std::move(file), {}});
   for (auto& entry : settings.tables({"tables", "events of each θ, in place of file"})) {
-    Table table{path_of(entry.text({"file", "events at this point"})), {}};
+    const auto files = read_file_names(
+        entry, {"file", "events at this point; a list or a pattern too", Key::required}, folder);
+    if (!entry.has("file"))
+      entry.text({"file", "events at this point"});  // tells that it is missing
+    Table table;
     auto point = entry.table({"point", "its θ", Key::required});
     for (const auto& parameter : parameters)
       table.point.push_back(point.number({parameter.name, "value of the parameter"},
                                          Limits::between(parameter.low, parameter.high)));
-    config.tables.push_back(std::move(table));
+    for (const auto& file : files) {
+      table.file = file;
+      config.tables.push_back(table);
+    }
   }
   config.options.features = settings.texts(
       {"columns", "the features; absent: all columns but parameters, weights and group"}, {});
@@ -297,6 +324,9 @@ DistributionPtr Files::make(Settings settings, const ParameterSpace& parameters,
     return std::make_shared<Files>(std::move(config), parameters);
   } catch (const ArgumentError& error) {
     settings.problem(key, fmt::format("cannot be used: {}", error.what()));
+  } catch (const InvalidValue& error) {
+    settings.problem(
+        key, fmt::format("cannot be used: {}; remove such rows from the file", error.what()));
   } catch (const FileError& error) {
     settings.problem(key, fmt::format("cannot be used: {}", error.what()));
   }

@@ -156,9 +156,11 @@ DistributionPtr Histogram::make(Settings settings, const ParameterSpace&,
                       config.false_alarm, Limits::inside(0.0, 1.0));
   const auto events = detail::read_events(settings, folder, Key::optional);
   if (!events || settings.problems().size() > before) return nullptr;
-  return std::make_shared<Histogram>(edges.empty()
-                                         ? filled(events->x, events->weights, config)
-                                         : filled(events->x, events->weights, std::move(edges)));
+  auto made = std::make_shared<Histogram>(
+      edges.empty() ? filled(events->x, events->weights, config)
+                    : filled(events->x, events->weights, std::move(edges)));
+  made->names_ = events->names;
+  return made;
 }
 
 std::optional<std::size_t> Histogram::find(const std::vector<std::vector<double>>& edges,

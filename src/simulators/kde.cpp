@@ -104,7 +104,9 @@ DistributionPtr Kde::make(Settings settings, const ParameterSpace&, const std::s
   }
   auto events = detail::read_events(settings, folder);
   if (!events || settings.problems().size() > before) return nullptr;
-  return std::make_shared<Kde>(events->x, std::move(events->weights), config);
+  auto made = std::make_shared<Kde>(events->x, std::move(events->weights), config);
+  made->names_ = std::move(events->names);
+  return made;
 }
 
 void Kde::sample(std::span<const double>, RandomStream& random, Matrix& out) const {

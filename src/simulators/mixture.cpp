@@ -1,6 +1,7 @@
 #include "neyman/simulators/mixture.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -125,6 +126,27 @@ std::shared_ptr<const Mixture> Mixture::of_yields(std::vector<DistributionPtr> c
   return made;
 }
 
+namespace {
+
+/// What is wrong where a component that names its features has others than one before, or in
+/// another order; empty: nothing.
+std::string other_features(const std::vector<DistributionPtr>& components) {
+  std::vector<std::string> first;
+  for (const auto& component : components) {
+    const auto own = component == nullptr ? first : component->feature_names();
+    if (first.empty()) first = own;
+    if (!own.empty() && own != first)
+      return fmt::format(
+          "has the features {}, but must have {} in this order, as those before; columns (or "
+          "names, "
+          "for files without) says so",
+          fmt::join(own, ", "), fmt::join(first, ", "));
+  }
+  return {};
+}
+
+}  // namespace
+
 Mixture::Mixture(std::vector<DistributionPtr> components, std::vector<Expression> weights,
                  std::vector<std::string> names)
     : components_(std::move(components)),
@@ -135,11 +157,19 @@ Mixture::Mixture(std::vector<DistributionPtr> components, std::vector<Expression
     check_same_size("mixture", "a component", component->dimension(), dimension(),
                     "the dimension of the first");
   }
+  if (const auto other = other_features(components_); !other.empty())
+    throw ArgumentError("mixture: a component " + other);
   if (names_.empty()) names_ = default_names(components_.size());
   check_same_size("mixture", "names", names_.size(), components_.size(), "one for each component");
   if (std::set<std::string>(names_.begin(), names_.end()).size() != names_.size())
     throw ArgumentError("mixture: names has one twice, but must differ");
   if (weights_.uses().empty()) weights_({});
+}
+
+std::vector<std::string> Mixture::feature_names() const {
+  for (const auto& component : components_)
+    if (auto own = component->feature_names(); !own.empty()) return own;
+  return {};
 }
 
 std::optional<bool> Mixture::depends_on(std::size_t parameter) const {
@@ -174,6 +204,8 @@ DistributionPtr Mixture::make(Settings settings, const ParameterSpace& parameter
         components.back()->dimension() != components[0]->dimension())
       table.problem("", fmt::format("makes {} features, but must make {}, as components[0] does",
                                     components.back()->dimension(), components[0]->dimension()));
+    else if (components.back())
+      if (const auto other = other_features(components); !other.empty()) table.problem("", other);
   }
   auto weights = detail::read_expressions(
       settings,

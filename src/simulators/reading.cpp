@@ -7,7 +7,9 @@
 #include <span>
 
 #include "neyman/core/error.hpp"
+#include "neyman/data/feature_columns.hpp"
 #include "neyman/data/reader.hpp"
+#include "neyman/data/settings_file.hpp"
 
 namespace neyman::detail {
 
@@ -30,9 +32,9 @@ std::optional<Expression> make_expression(Settings& settings, std::string_view k
         settings.problem(key, fmt::format("is {}, but must be {}", number, limits.words()));
       else
         settings.problem(
-            key,
-            fmt::format("is \"{}\", which is {} at {}, but must be {}", expression.text(), number,
-                        describe_point(parameters, point, expression.uses()), limits.words()));
+            key, fmt::format("is \"{}\", which is {:.6g} at {}, but must be {}", expression.text(),
+                             number, describe_point(parameters, point, expression.uses()),
+                             limits.words()));
       return std::nullopt;
     }
     return expression;
@@ -58,7 +60,7 @@ std::string describe_point(const ParameterSpace& parameters, std::span<const dou
                            const std::vector<std::size_t>& indices) {
   std::string text;
   for (const std::size_t i : indices)
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", parameters[i].name, point[i]);
+    text += fmt::format("{}{} = {:.6g}", text.empty() ? "" : ", ", parameters[i].name, point[i]);
   return text;
 }
 
@@ -106,17 +108,37 @@ std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, Ke
 std::optional<Events> read_events(Settings& settings, const std::string& folder,
                                   Key::Presence presence) {
   const std::size_t before = settings.problems().size();
-  const Key key("file", "events: CSV, NPY or HDF5", presence);
-  const auto file = settings.has("file") ? settings.text(key, "") : settings.text(key);
+  const Key key(
+      "file",
+      "events: CSV, NPY or HDF5 (sims.h5:group/dataset names a table inside); also a list of "
+      "files, or a pattern",
+      presence);
+  const auto files = read_file_names(settings, key, folder);
+  if (!settings.has("file")) settings.text(key);  // tells that it is missing
   ReadOptions options;
   options.features =
       settings.texts({"columns", "the feature columns; absent: all but the weights"}, {});
   options.weight = settings.text({"weights", "a column of event weights"}, "");
+  const auto format = settings.choice({"format", "of the files"}, "by-extension",
+                                      {"by-extension", "csv", "npy", "hdf5"});
+  if (format != "by-extension") options.format = file_format_by_name(format);
   if (settings.problems().size() > before) return std::nullopt;
   try {
-    const auto path = std::filesystem::path(folder) / file;  // an absolute name stays
-    auto samples = read_samples(path.string(), options).samples;
-    return Events{std::move(samples.x), std::move(samples.weights)};
+    Samples samples;
+    for (const auto& file : files) {
+      const auto more = read_samples(file, options).samples;
+      std::string note;
+      samples.append(samples.size() == 0 ? more
+                                         : with_features("file", more, samples.feature_names,
+                                                         OtherColumns::refuse, note));
+    }
+    if (samples.size() == 0) {
+      settings.problem("file", "names no file, but must name one at least");
+      return std::nullopt;
+    }
+    const bool named = table_columns(files[0], options).named;
+    return Events{std::move(samples.x), std::move(samples.weights),
+                  named ? samples.feature_names : std::vector<std::string>()};
   } catch (const Error& error) {
     settings.problem("file", fmt::format("cannot be used: {}", error.what()));
     return std::nullopt;

@@ -41,6 +41,7 @@ std::vector<std::vector<Expression>> read_expression_rows(Settings& settings, Ke
 struct Events {
   Matrix x;
   std::vector<double> weights;
+  std::vector<std::string> names;  ///< of the features, where the file has names
 };
 std::optional<Events> read_events(Settings& settings, const std::string& folder,
                                   Key::Presence presence = Key::required);

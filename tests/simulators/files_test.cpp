@@ -68,8 +68,11 @@ TEST_F(FilesTest, OneTableForEachTheta) {
   const std::string tables =
       "tables = [{ file = \"a.csv\", point = { alpha = 0, gamma = 0 } },\n"
       "{ file = \"b.csv\", point = { alpha = 1, gamma = 0.5 } }]\n";
-  EXPECT_EQ(make(tables), nullptr);
-  EXPECT_TRUE(reference::contains(problems, "name the ones to use in columns")) << problems;
+  // By their names, in the order of the first file.
+  const auto by_name = make(tables);
+  ASSERT_NE(by_name, nullptr) << problems;
+  EXPECT_EQ(by_name->feature_names(), (std::vector<std::string>{"mass", "time"}));
+  EXPECT_EQ(by_name->stored()->x, Matrix(3, 2, {1, 2, 3, 4, 5, 6}));
   const auto made = make(tables + "columns = [\"time\", \"mass\"]");
   ASSERT_NE(made, nullptr) << problems;
   EXPECT_EQ(made->stored()->x, Matrix(3, 2, {2, 1, 4, 3, 6, 5}));
@@ -103,6 +106,79 @@ components = [{ name = "b", kind = "files", file = "b.csv" },
   EXPECT_EQ(made->feature_names(), (std::vector<std::string>{"mass"}));
 }
 
+TEST_F(FilesTest, ComponentsHaveTheSameFeaturesInTheSameOrder) {
+  write("b.csv", "mass,time\n1,2\n2,3\n");
+  write("s.csv", "time,mass\n3,4\n");
+  const auto mixture = [&](const std::string& keys) {
+    auto settings = parse_settings(R"(kind = "mixture"
+weights = ["1 - gamma", "gamma"]
+components = [{ kind = "files", file = "b.csv" },
+              { kind = "files", file = "s.csv")" +
+                                       keys + "}]",
+                                   "study.toml");
+    const auto made = make_distribution(settings, files_space, folder.string());
+    problems.clear();
+    for (const auto& problem : settings.problems()) problems += to_string(problem) + "\n";
+    return made;
+  };
+  EXPECT_EQ(mixture(""), nullptr);
+  EXPECT_TRUE(reference::contains(
+      problems,
+      "components[1] has the features time, mass, but must have mass, time in this order"))
+      << problems;
+  EXPECT_NE(mixture(", columns = [\"mass\", \"time\"]"), nullptr) << problems;
+}
+
+TEST_F(FilesTest, ListsPatternsAndTablesInsideOfFiles) {
+  write("run1.csv", "mass,alpha,gamma\n1,0,0\n");
+  write("run2.csv", "gamma,mass,alpha\n0.5,2,1\n");
+  const Matrix both(2, 1, {1, 2}), theta(2, 2, {0, 0, 1, 0.5});
+  for (const std::string file : {"[\"run1.csv\", \"run2.csv\"]", "\"run*.csv\""}) {
+    const auto made = make("file = " + file);
+    ASSERT_NE(made, nullptr) << problems;
+    EXPECT_EQ(made->stored()->x, both);
+    EXPECT_EQ(made->stored()->theta, theta);
+  }
+  EXPECT_EQ(make("file = \"other*.csv\""), nullptr);
+  EXPECT_TRUE(reference::contains(problems, "no file matches this pattern")) << problems;
+  Samples samples;
+  samples.feature_names = {"mass", "alpha", "gamma"};
+  samples.x = Matrix(1, 3, {7, 0, 0});
+  write_samples((folder / "sims.h5").string(), samples);
+  ASSERT_NE(make("file = \"sims.h5:/\""), nullptr) << problems;
+  EXPECT_EQ(make("file = \"sims.h5:run7\""), nullptr);
+  EXPECT_TRUE(reference::contains(problems, "has no dataset or group 'run7'")) << problems;
+}
+
+TEST_F(FilesTest, DistributionsOfFilesHaveTheirNames) {
+  write("named.csv", "mass\n1\n2\n4\n");
+  write("bare.csv", "1\n2\n4\n");
+  for (const std::string kind : {"kde", "empirical", "histogram"}) {
+    const auto of = [&](const std::string& file) {
+      auto settings = parse_settings("kind = \"" + kind + "\"\nfile = " + file, "study.toml");
+      const auto made = make_distribution(settings, files_space, folder.string());
+      settings.throw_if_problems();
+      return made->feature_names();
+    };
+    EXPECT_EQ(of("\"named.csv\""), std::vector<std::string>{"mass"});
+    EXPECT_EQ(of("[\"named.csv\", \"named.csv\"]"), std::vector<std::string>{"mass"});
+    EXPECT_TRUE(of("\"bare.csv\"").empty());
+  }
+}
+
+TEST_F(FilesTest, AFeatureMayHaveTheNameOfAParameter) {
+  write("events.csv", "mass,gamma\n1,5\n2,6\n");
+  const auto made = make("file = \"events.csv\"\ncolumns = [\"mass\", \"gamma\"]");
+  ASSERT_NE(made, nullptr) << problems;
+  EXPECT_EQ(made->stored()->x, Matrix(2, 2, {1, 5, 2, 6}));
+  EXPECT_TRUE(made->stored()->theta.empty());
+  EXPECT_EQ(make("file = \"events.csv\""), nullptr);
+  EXPECT_TRUE(reference::contains(problems,
+                                  "if gamma is a feature with a parameter's name, name "
+                                  "the features in columns"))
+      << problems;
+}
+
 TEST_F(FilesTest, Problems) {
   const auto expect = [&](const std::string& toml, const std::string& text) {
     EXPECT_EQ(make(toml), nullptr);
@@ -113,7 +189,7 @@ TEST_F(FilesTest, Problems) {
   write("nan.csv", "mass,alpha,gamma\n1,0,nan\n");
   expect("", "file is missing, but must name a table of events");
   expect("file = \"absent.csv\"", "study.toml:2: file cannot be used: ");
-  expect("file = \"part.csv\"", "has a column for alpha, but none for gamma");
+  expect("file = \"part.csv\"", "has a column for the parameter alpha, but none for gamma");
   expect("file = \"outside.csv\"", "row 2");
   expect("file = \"nan.csv\"", "gamma");
   expect("tables = [{ file = \"part.csv\", point = { alpha = 9, gamma = 0 } }]",
@@ -283,7 +359,9 @@ TEST_F(FilesTest, NegativeWeightsMustBeAskedFor) {
        {"across = \"across.csv\"", "variations = { gamma = [\"moved.csv\", \"moved.csv\"] }"}) {
     const auto keys = "file = \"nominal.csv\"\nweights = \"w\"\n" + shape;
     EXPECT_EQ(make(keys), nullptr);
-    EXPECT_NE(problems.find("[1] is -0.5, but must be finite and not negative"), std::string::npos)
+    EXPECT_NE(problems.find("is -0.5, but must be not negative; a component of a measurement, "
+                            "whose mixture has yields, may have such weights with negative = true"),
+              std::string::npos)
         << problems;
     EXPECT_NE(make(keys + "\nnegative = true"), nullptr) << problems;
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "neyman/core/error.hpp"
 #include "neyman/data/file_format.hpp"
 #include "neyman/data/samples.hpp"
 
@@ -41,6 +42,12 @@ struct ReadOptions {
   std::string dataset;             ///< path of the dataset or group in an HDF5 file; empty: root
 };
 
+/// A value is missing or not finite where it must not be: `OnInvalid::drop` leaves such rows out.
+class InvalidValue : public FileError {
+ public:
+  using FileError::FileError;
+};
+
 /// Reads a file of events block by block, so that it may be larger than memory.
 ///
 /// CSV: RFC 4180 quoting (a quoted value may hold separators, line ends and doubled quotes), LF or
@@ -53,7 +60,8 @@ struct ReadOptions {
 ///
 /// HDF5: one dataset of one dimension for each column, in the order of the group's attribute
 /// `columns` where it has one (otherwise sorted by name); or one dataset of two dimensions
-/// (rows × columns) whose attribute `columns`, where it has one, names its columns.
+/// (rows × columns) whose attribute `columns`, where it has one, names its columns. Behind a colon
+/// the name of a file may go on with a group or a dataset in it: "sims.h5:run1/events".
 ///
 /// Integers beyond 2^53 are rounded to a double, except in the group column.
 class SampleReader {
@@ -96,8 +104,16 @@ struct ReadResult {
 /// Reads a whole file of events; see SampleReader for formats and errors.
 ReadResult read_samples(const std::string& path, const ReadOptions& options = {});
 
-/// The names of the columns of a file, without reading its rows. Of `options` only how the file
-/// is read counts, not which columns are wanted.
+/// The names of the columns of a file.
+struct TableColumns {
+  std::vector<std::string> names;
+  bool named = false;  ///< in the file or by `options`; else they are x0, x1, …
+};
+
+/// The names of the columns of a file, without reading its rows. Of `options` only how the file is
+/// read counts, not which columns are wanted.
+TableColumns table_columns(const std::string& path, const ReadOptions& options = {});
+/// The same names alone.
 std::vector<std::string> file_columns(const std::string& path, const ReadOptions& options = {});
 
 }  // namespace neyman

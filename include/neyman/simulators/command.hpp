@@ -30,6 +30,14 @@ struct SimulatorTally {
   std::vector<std::string> warnings(const ParameterSpace& parameters) const;
 };
 
+/// What counts its runs: simulators that are not ours.
+class Tallied {
+ public:
+  virtual ~Tallied() = default;
+  /// What happened since the last call.
+  virtual SimulatorTally take_tally() const = 0;
+};
+
 /// A simulator that is another program, run once for each θ and some events.
 ///
 /// In a study:
@@ -47,7 +55,7 @@ struct SimulatorTally {
 ///
 /// Results are kept on disk once a folder is set, each under the command, the content of the files
 /// that it names, θ, n and the seed; they are not simulated again.
-class Command final : public Distribution {
+class Command final : public Distribution, public Tallied {
  public:
   struct Config {
     std::vector<std::string> command;  ///< with placeholders
@@ -88,7 +96,7 @@ class Command final : public Distribution {
   /// Keeps results in a folder from now on; empty: nowhere.
   void set_cache_folder(const std::string& folder) const override;
   /// What has happened since it was last asked.
-  SimulatorTally take_tally() const;
+  SimulatorTally take_tally() const override;
 
  private:
   struct State;

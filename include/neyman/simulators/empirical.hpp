@@ -25,6 +25,8 @@ class Empirical final : public Distribution {
 
   std::string kind() const override { return "empirical"; }
   std::size_t dimension() const override { return events_.cols(); }
+  /// Those of the file that it was made of in a study; else empty.
+  std::vector<std::string> feature_names() const override { return names_; }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
   void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   bool has_cdf() const override { return dimension() == 1; }
@@ -35,6 +37,7 @@ class Empirical final : public Distribution {
   Matrix events_;
   std::shared_ptr<const detail::AliasTable> table_;  // null where all weights are equal
   std::vector<double> sorted_, cumulative_;          // one dimension: values and P(X <= value)
+  std::vector<std::string> names_;
 };
 
 }  // namespace neyman

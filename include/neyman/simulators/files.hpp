@@ -88,6 +88,7 @@ class Files final : public Distribution {
   void read(const Config& config);
   void hold_out(double part);
   void read_stream(const Config& config);
+  Samples as_first(Samples events, const std::string& file) const;
   Samples read_moved(const std::string& file, const ReadOptions& options, bool negative) const;
   void read_shapes(const Config& config);
 

@@ -44,6 +44,8 @@ class Histogram final : public Distribution {
 
   std::string kind() const override { return "histogram"; }
   std::size_t dimension() const override { return edges_.size(); }
+  /// Those of the file that it was made of in a study; else empty.
+  std::vector<std::string> feature_names() const override { return names_; }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
   void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   bool has_density() const override { return true; }
@@ -63,6 +65,7 @@ class Histogram final : public Distribution {
   std::vector<double> cumulative_;  // one dimension: P(X <= edge)
   double outside_ = 0.0;
   std::shared_ptr<const detail::AliasTable> table_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace neyman

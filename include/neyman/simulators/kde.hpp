@@ -42,6 +42,8 @@ class Kde final : public Distribution {
 
   std::string kind() const override { return "kde"; }
   std::size_t dimension() const override { return events_.cols(); }
+  /// Those of the file that it was made of in a study; else empty.
+  std::vector<std::string> feature_names() const override { return names_; }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
   void sample_each(MatrixView points, RandomStream& random, Matrix& out) const override;
   bool has_density() const override { return true; }
@@ -58,6 +60,7 @@ class Kde final : public Distribution {
   std::vector<double> weights_, log_weights_, bandwidth_;
   double log_norm_ = 0.0;  // −Σ log(hⱼ √2π)
   std::shared_ptr<const detail::AliasTable> table_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace neyman

@@ -43,9 +43,8 @@ class Mixture final : public Distribution {
 
   std::string kind() const override { return "mixture"; }
   std::size_t dimension() const override { return components_.front()->dimension(); }
-  std::vector<std::string> feature_names() const override {
-    return components_.front()->feature_names();
-  }
+  /// Of the first component that has some; all that have some have the same.
+  std::vector<std::string> feature_names() const override;
   std::vector<DistributionPtr> parts() const override { return components_; }
   std::optional<bool> depends_on(std::size_t parameter) const override;
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override;
