@@ -37,6 +37,7 @@ Json describe(const Study& study) {
               {"simulated_events", study.training_samples},
               {"classifier", learned.classifier},
               {"calibration", learned.calibration}};
+  if (!study.data.note.empty()) out["data_note"] = study.data.note;
   if (const auto* mixture = mixture_of(study)) out["components"] = mixture->names();
   if (!study.mixture) out["design"] = study.parameterized.design->kind();
   return out;
@@ -55,6 +56,7 @@ void print_words(const Study& study, const std::string& path) {
              study.training_samples,
              study.mixture ? "" : fmt::format(" ({})", study.parameterized.design->kind()),
              learned.classifier, learned.calibration);
+  if (!study.data.note.empty()) fmt::print("  {}\n", study.data.note);
 }
 
 }  // namespace

@@ -50,6 +50,12 @@ std::string workspace_advice() {
 
 /// What is wrong with the numbers of a workspace is a fault of the file.
 StatisticalModel open_model(const LimitArguments& arguments) {
+  if (arguments.workspace.ends_with(".toml"))
+    throw AdvisedError(
+        arguments.workspace + ": is a study, but must be a workspace of pyhf (JSON)",
+        fmt::format(
+            "A study whose simulator has yields gives discovery and limits with: neyman run {}",
+            arguments.workspace));
   const auto workspace =
       advised(workspace_advice(), [&] { return read_workspace(arguments.workspace); });
   try {

@@ -12,6 +12,7 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/progress.hpp"
+#include "neyman/simulators/command.hpp"
 #include "simulators.hpp"
 #include "work.hpp"
 
@@ -52,7 +53,7 @@ void copy_into(const py::handle& found, Matrix& out) {
 /// A simulator that is a Python function. `caller` is a neyman.functions.Caller, which calls it,
 /// here or in another process, checks what it returns, and keeps it in a folder where it is told
 /// to.
-class FunctionSimulator final : public Distribution {
+class FunctionSimulator final : public Distribution, public Tallied {
  public:
   struct Config {
     std::size_t dimension = 0;
@@ -88,6 +89,11 @@ class FunctionSimulator final : public Distribution {
       out = std::make_shared<const FunctionSimulator>(caller_->attr("again")(), std::move(config));
     });
     return out;
+  }
+
+  SimulatorTally take_tally() const override {
+    const std::lock_guard lock(tally_->mutex);
+    return std::exchange(tally_->counts, {});
   }
 
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override {
@@ -126,8 +132,42 @@ class FunctionSimulator final : public Distribution {
 
   /// `events`: how many at the one θ; 0: one for each row of θ.
   void call(MatrixView points, std::size_t events, std::uint64_t seed, Matrix& out) const {
-    if (config_.elsewhere) return call_elsewhere(points, events, seed, out);
-    in_python([&] { copy_into((*caller_)(own(points), events, seed), out); });
+    try {
+      if (config_.elsewhere)
+        call_elsewhere(points, events, seed, out);
+      else
+        in_python(
+            [&] { tolerant([&] { copy_into((*caller_)(own(points), events, seed), out); }); });
+    } catch (const SimulatorError& error) {
+      // Of many θ, each is asked for again alone.
+      if (points.rows() == 1) {
+        const std::lock_guard lock(tally_->mutex);
+        ++tally_->counts.runs;
+        ++tally_->counts.crashed;
+        const auto row = points.row(0);
+        tally_->counts.failed.emplace_back(row.begin(), row.end());
+        if (tally_->counts.log.size() < SimulatorTally::most_log)
+          tally_->counts.log.emplace_back(error.what());
+      }
+      throw;
+    }
+    const std::lock_guard lock(tally_->mutex);
+    tally_->counts.runs += points.rows();
+  }
+
+  /// Calls Python: where failures are tolerated, they are those of a simulator.
+  template <class Call>
+  void tolerant(Call&& call) const {
+    if (config_.runs.tolerate == 0.0) return call();
+    try {
+      call();
+    } catch (py::error_already_set& error) {
+      if (!error.matches(PyExc_Exception)) throw;
+      const auto words = py::module_::import("neyman.functions").attr("_told")(error.value());
+      throw SimulatorError(words.cast<std::string>());
+    } catch (const ArgumentError& error) {
+      throw SimulatorError(error.what());
+    }
   }
 
   /// The thread that asked waits, not Python.
@@ -156,11 +196,17 @@ class FunctionSimulator final : public Distribution {
       }
     }
     check_stop();
-    in_python([&] { copy_into(caller_->attr("finish")(**future), out); });
+    in_python([&] { tolerant([&] { copy_into(caller_->attr("finish")(**future), out); }); });
   }
+
+  struct Tally {
+    std::mutex mutex;
+    SimulatorTally counts;
+  };
 
   Held caller_;
   Config config_;
+  std::unique_ptr<Tally> tally_ = std::make_unique<Tally>();
 };
 
 /// A classifier that is written in Python. `adapter` is a neyman.functions.Adapter.
@@ -210,13 +256,14 @@ class FunctionClassifier final : public Classifier {
 
 Simulator make_simulator(py::object caller, const ParameterSpace& parameters, std::size_t dimension,
                          const std::vector<std::string>& features, std::size_t events_per_run,
-                         std::size_t block, std::size_t workers) {
+                         std::size_t block, std::size_t workers, double tolerate) {
   FunctionSimulator::Config config;
   config.dimension = dimension;
   config.features = features;
   config.parameters = parameters.names();
   config.columns = FunctionSimulator::columns_of(config.parameters, parameters);
-  config.runs = {.events = events_per_run, .at_once = workers, .tolerate = 0.0, .block = block};
+  config.runs = {
+      .events = events_per_run, .at_once = workers, .tolerate = tolerate, .block = block};
   config.elsewhere = workers > 0;
   return {std::make_shared<const FunctionSimulator>(std::move(caller), config), parameters};
 }

@@ -6,6 +6,7 @@
 
 #include "arrays.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/data/feature_columns.hpp"
 #include "neyman/pipeline/learned_measurement.hpp"
 #include "neyman/pipeline/model.hpp"
 #include "neyman/pipeline/study.hpp"
@@ -70,18 +71,21 @@ AnyRatio ratio_of(const Model& model) {
 
 void bind_pipeline(py::module_& module) {
   py::class_<Study, std::shared_ptr<Study>>(module, "Study")
-      .def_static(
-          "read",
-          [](const std::string& path) { return long_work([&] { return read_study(path); }); })
+      .def_static("read",
+                  [](const std::string& path, const std::shared_ptr<Samples>& observed) {
+                    return long_work([&] { return read_study(path, observed); });
+                  })
       .def_static("parse",
                   [](const std::string& text, const std::string& name, const std::string& folder) {
                     return long_work([&] { return parse_study(text, name, folder); });
                   })
-      .def_static("make",
-                  [](py::handle settings, const std::string& folder) {
-                    auto table = to_settings(settings, "study");
-                    return long_work([&] { return make_study(std::move(table), "", folder); });
-                  })
+      .def_static(
+          "make",
+          [](py::handle settings, const std::string& folder,
+             const std::shared_ptr<Samples>& observed) {
+            auto table = to_settings(settings, "study");
+            return long_work([&] { return make_study(std::move(table), "", folder, observed); });
+          })
       .def_readonly("name", &Study::name)
       .def_readonly("seed", &Study::seed)
       .def_readonly("folder", &Study::folder)
@@ -144,8 +148,11 @@ void bind_pipeline(py::module_& module) {
       .def("statistical_model",
            [](const Model& self, const Samples& data) {
              return long_work([&] {
+               std::string note;
+               const auto events = with_features("statistical_model", data, self.feature_names,
+                                                 OtherColumns::leave_out, note);
                return std::make_shared<StatisticalModel>(
-                   measurement_model(self, data.x, data.weights));
+                   measurement_model(self, events.x, events.weights));
              });
            })
       .def("fit",

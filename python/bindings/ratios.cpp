@@ -6,6 +6,7 @@
 #include "neyman/core/parameters_archive.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/data/feature_columns.hpp"
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/classifier_ratio.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
@@ -61,13 +62,25 @@ RatioConfig ratio_config(ClassifierPtr classifier, CalibratorPtr calibrator,
   return config;
 }
 
+/// The names that events were given; empty: none.
+std::vector<std::string> names_of(py::handle events) {
+  if (py::isinstance<Samples>(events)) {
+    const auto& samples = events.cast<const Samples&>();
+    const bool chosen = samples.feature_names != default_feature_names(samples.features());
+    return chosen ? samples.feature_names : std::vector<std::string>();
+  }
+  const auto names = py::module_::import("neyman._arrays").attr("column_names")(events);
+  return names.is_none() ? std::vector<std::string>() : names.cast<std::vector<std::string>>();
+}
+
 AnyRatio two_samples(py::handle numerator, py::handle denominator, py::handle numerator_weights,
                      py::handle denominator_weights, ClassifierPtr classifier,
                      CalibratorPtr calibrator, const py::dict& given) {
   const char* function = "ClassifierRatio";
   const auto config = ratio_config(std::move(classifier), std::move(calibrator), given);
   const auto top = as_events(numerator, numerator_weights, function, "numerator");
-  const auto bottom = as_events(denominator, denominator_weights, function, "denominator");
+  const auto names = names_of(numerator);
+  const auto bottom = as_events(denominator, denominator_weights, function, "denominator", names);
   check_same_size(function, "a row of denominator", bottom.table.view.cols(), top.table.view.cols(),
                   "as numerator has");
   auto ratio = long_work([&] {
@@ -76,7 +89,7 @@ AnyRatio two_samples(py::handle numerator, py::handle denominator, py::handle nu
     return std::make_shared<const ClassifierRatio>(first, second, first_point, second_point,
                                                    config);
   });
-  return {std::move(ratio), {}};
+  return {std::move(ratio), {}, names};
 }
 
 const Mixture& mixture_of(const Simulator& simulator, const char* function) {
@@ -90,7 +103,10 @@ AnyRatio decomposed(const Simulator& simulator, py::handle reference, std::size_
                     ClassifierPtr classifier, CalibratorPtr calibrator, const py::dict& given) {
   const char* function = "DecomposedRatio";
   const auto& mixture = mixture_of(simulator, function);
-  const auto point = as_point(reference, simulator.parameters, function, "reference");
+  const auto point = reference.is_none()
+                         ? default_reference(simulator.parameters, {mixture.weight_expressions(),
+                                                                    mixture.components().size()})
+                         : as_point(reference, simulator.parameters, function, "reference");
   const auto config = ratio_config(std::move(classifier), std::move(calibrator), given);
   auto ratio = long_work([&] {
     for (const auto& component : mixture.components())
@@ -111,7 +127,7 @@ AnyRatio decomposed(const Simulator& simulator, py::handle reference, std::size_
     return std::make_shared<const DecomposedRatio>(
         parts, MixtureWeights(mixture.weight_expressions(), count), point, config);
   });
-  return {std::move(ratio), simulator.parameters, mixture.feature_names()};
+  return {std::move(ratio), simulator.parameters, feature_names_of(mixture)};
 }
 
 ParameterizedClassifierRatio::Across across_of(const std::string& name) {
@@ -142,7 +158,7 @@ AnyRatio parameterized(const Simulator& simulator, const Design& design, Classif
     return std::make_shared<const ParameterizedClassifierRatio>(simulator.distribution, design,
                                                                 config, &progress);
   });
-  return {std::move(ratio), simulator.parameters, simulator.distribution->feature_names()};
+  return {std::move(ratio), simulator.parameters, feature_names_of(*simulator.distribution)};
 }
 
 AnyRatio separable(const Samples& events, const Design& design, const py::dict& given) {
@@ -164,7 +180,7 @@ AnyRatio separable(const Samples& events, const Design& design, const py::dict& 
 
 py::array log_ratios(const AnyRatio& self, py::handle x, py::handle numerator,
                      py::handle denominator) {
-  const auto table = as_table(x, "log_ratios", "x", self.feature_names);
+  const auto table = as_events(x, py::none(), "log_ratios", "x", self.feature_names).table;
   const bool fixed = dynamic_cast<const ClassifierRatio*>(self.ratio.get()) != nullptr;
   const auto top =
       fixed ? first_point : as_point(numerator, self.parameters, "log_ratios", "numerator");
@@ -218,6 +234,12 @@ Events as_events(py::handle value, py::handle weights, const char* function, con
     const auto& samples = value.cast<const Samples&>();
     out.table = {py::reinterpret_borrow<py::object>(value), samples.x};
     out.weights = samples.weights;
+    if (!columns.empty() && samples.feature_names != columns) {
+      std::string note;
+      const auto taken = std::make_shared<Samples>(
+          with_features(function, samples, columns, OtherColumns::leave_out, note));
+      out.table = {py::cast(taken), taken->x};
+    }
   } else {
     out.table = as_table(value, function, name, columns);
   }
@@ -248,7 +270,8 @@ void bind_ratios(py::module_& module) {
            py::arg("denominator") = py::none())
       .def("count_outside",
            [](const AnyRatio& self, py::handle x) {
-             const auto table = as_table(x, "count_outside", "x", self.feature_names);
+             const auto table =
+                 as_events(x, py::none(), "count_outside", "x", self.feature_names).table;
              return long_work([&] { return self.ratio->count_outside(table.view); });
            })
       .def("onnx",
@@ -264,7 +287,7 @@ void bind_ratios(py::module_& module) {
       .def_static("_load", [](const py::bytes& bytes) { return load("ratio", bytes, loaded); });
   module.def("exact_ratio", [](const Simulator& simulator) {
     return AnyRatio{std::make_shared<const ExactRatio>(simulator.distribution),
-                    simulator.parameters, simulator.distribution->feature_names(),
+                    simulator.parameters, feature_names_of(*simulator.distribution),
                     simulator.distribution};
   });
   module.def("two_sample_ratio", &two_samples);

@@ -42,7 +42,7 @@ py::array draw(const Simulator& self, std::size_t n, py::handle theta, std::uint
 
 py::array density(const Simulator& self, py::handle x, py::handle theta) {
   const auto point = point_of(self, theta, "log_density");
-  const auto table = as_table(x, "log_density", "x", self.distribution->feature_names());
+  const auto table = as_table(x, "log_density", "x", feature_names_of(*self.distribution));
   return to_array(short_work([&] { return log_density(*self.distribution, point, table.view); }));
 }
 
@@ -60,7 +60,7 @@ py::array each(const Simulator& self, py::handle values, py::handle theta, const
 
 py::dict fit_to(const Simulator& self, py::handle x, py::handle weights, py::handle start,
                 const std::vector<std::string>& fixed) {
-  const auto table = as_table(x, "fit", "x", self.distribution->feature_names());
+  const auto table = as_table(x, "fit", "x", feature_names_of(*self.distribution));
   const auto event_weights = as_vector(weights, "fit", "weights");
   std::vector<double> from;
   if (!start.is_none()) from = as_point(start, self.parameters, "fit", "start");
@@ -155,6 +155,11 @@ py::tuple fill_histogram(py::handle events, py::handle weights, py::handle edges
 }
 
 }  // namespace
+
+std::vector<std::string> feature_names_of(const Distribution& of) {
+  auto names = of.feature_names();
+  return names.empty() ? default_feature_names(of.dimension()) : names;
+}
 
 void bind_simulators(py::module_& module) {
   const auto none = py::none();

@@ -11,6 +11,9 @@ struct Simulator {
   ParameterSpace parameters;
 };
 
+/// The names of a distribution's features: its own, else x0, x1, ….
+std::vector<std::string> feature_names_of(const Distribution& of);
+
 /// A simulator that is written in Python as a value of a study.
 SettingValue::Object as_object(const Simulator& simulator);
 

@@ -20,7 +20,7 @@ from neyman import _core
 from neyman._arrays import column_names
 from neyman.classifiers import Classifier
 from neyman.core import (Parameters, ParametersLike, as_parameters, check_count, check_flag,
-                         check_texts)
+                         check_number, check_texts)
 from neyman.errors import ArgumentError
 from neyman.simulators import Distribution
 
@@ -44,27 +44,41 @@ def _fingerprint(function: Any, more: str) -> str:
     return hashlib.sha256(f"{name}\n{text}\n{more}".encode()).hexdigest()[:16]
 
 
-def _rows(function: Any, found: Any, n: int, dimension: int | None) -> Floats:
-    """What a simulator returned as rows × features; a clear error where it is something else."""
-    name = getattr(function, "__name__", type(function).__name__)
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _point(names: Sequence[str], theta: Floats) -> str:
+    """θ in words."""
+    return ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, theta.tolist()))
+
+
+def _rows(function: Any, found: Any, n: int, dimension: int | None, theta: Floats | None = None,
+          names: Sequence[str] = ()) -> Floats:
+    """What a simulator returned, at θ, as rows × features; a clear error where it is something
+    else."""
+    at = f" at {_point(names, theta)}" if theta is not None and theta.ndim == 1 else ""
+    name = _name(function)
     if column_names(found) is not None:
         found = np.column_stack([np.asarray(found[key]) for key in _keys(found)])
     try:
         x = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError(f"{name}: what it returns is a {type(found).__name__}, but must be an "
+        raise ArgumentError(f"{name}: what it returns{at} is a {type(found).__name__}, but must be an "
                             "array of numbers") from None
     if x.ndim == 1 and dimension in (None, 1):
         x = x.reshape(-1, 1)
     shape = f"({n}, {'features' if dimension is None else dimension})"
     if x.ndim != 2 or x.shape[0] != n or dimension not in (None, x.shape[1]):
-        raise ArgumentError(f"{name}: what it returns has shape {np.shape(found)}, but must have "
+        raise ArgumentError(f"{name}: what it returns{at} has shape {np.shape(found)}, but must have "
                             f"{shape}: a row for each of n = {n} events")
     if x.shape[1] == 0:
-        raise ArgumentError(f"{name}: what it returns has no features, but must have {shape}")
+        raise ArgumentError(f"{name}: what it returns{at} has no features, but must have {shape}")
     if not np.all(np.isfinite(x)):
         row, column = np.argwhere(~np.isfinite(x))[0]
-        raise ArgumentError(f"{name}: what it returns has {x[row, column]} in row {row}, column "
+        if theta is not None and theta.ndim == 2:
+            at = f" at {_point(names, theta[row])}"
+        raise ArgumentError(f"{name}: what it returns{at} has {x[row, column]} in row {row}, column "
                             f"{column}, but must be finite")
     return x
 
@@ -73,39 +87,69 @@ def _keys(found: Any) -> list[Any]:
     return list(found.columns) if hasattr(found, "columns") else list(found.dtype.names)
 
 
-def _simulate(function: Any, per_row: bool, dimension: int | None, theta: Floats, events: int,
-              seed: int) -> Floats:
+def _simulate(function: Any, per_row: bool, dimension: int | None, names: Sequence[str],
+              theta: Floats, events: int, seed: int) -> Floats:
     """One request of the core: `events` at one θ, or one event for each row of θ."""
     rng = np.random.default_rng(seed)
     if events:
-        return _checked(function, theta[0], events, rng, dimension)
+        return _checked(function, theta[0], events, rng, dimension, names)
     if per_row:
-        return _checked(function, theta, len(theta), rng, dimension)
+        return _checked(function, theta, len(theta), rng, dimension, names)
     # One call for each run of equal θ.
     out, begin = [], 0
     changes = np.flatnonzero(np.any(theta[1:] != theta[:-1], axis=1)) + 1
     for end in (*changes, len(theta)):
-        out.append(_checked(function, theta[begin], int(end) - begin, rng, dimension))
+        out.append(_checked(function, theta[begin], int(end) - begin, rng, dimension, names))
         begin = int(end)
     return np.concatenate(out)
 
 
 def _checked(function: Any, theta: Floats, n: int, rng: np.random.Generator,
-             dimension: int | None) -> Floats:
+             dimension: int | None, names: Sequence[str]) -> Floats:
+    return _rows(function, _called(function, theta, n, rng, names), n, dimension, theta, names)
+
+
+def _called(function: Any, theta: Floats, n: int, rng: np.random.Generator,
+            names: Sequence[str]) -> Any:
+    """What a simulator returns; θ is noted in what it raises."""
     try:
-        found = function(theta, n, rng)
+        return function(theta, n, rng)
     except Exception as error:
-        if hasattr(error, "add_note") and theta.ndim == 1:
-            error.add_note(f"in the simulator, at theta = {theta.tolist()}, n = {n}")
+        failing = theta if theta.ndim == 1 else _failing_row(function, theta)
+        at = ("called with many theta at once" if failing is None
+              else f"at {_point(names, failing)}, n = {n if theta.ndim == 1 else 1}")
+        _add_note(error, f"in the simulator {_name(function)}, {at}")
         raise
-    return _rows(function, found, n, dimension)
+
+
+def _failing_row(function: Any, theta: Floats) -> Floats | None:
+    """The first θ at which a function that was given many fails alone."""
+    for row in theta:
+        try:
+            function(row.reshape(1, -1), 1, np.random.default_rng(0))
+        except Exception:
+            return row
+    return None
+
+
+def _add_note(error: Exception, note: str) -> None:
+    if hasattr(error, "add_note"):
+        error.add_note(note)
+    elif len(error.args) == 1 and isinstance(error.args[0], str):  # before Python 3.11
+        error.args = (f"{error.args[0]}\n{note}",)
+
+
+def _told(error: BaseException) -> str:
+    """An exception in words, with what was noted of it."""
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", []))
+    return f"{type(error).__name__}: {error}{notes}"
 
 
 def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked decides
 
 
-_worker_job: Any = None  # of a worker process: function, per_row, dimension
+_worker_job: Any = None  # of a worker process: function, per_row, dimension, names
 
 
 def _begin_work(job: Any) -> None:
@@ -115,16 +159,16 @@ def _begin_work(job: Any) -> None:
 
 
 def _work(theta: Floats, events: int, seed: int) -> Floats:
-    function, per_row, dimension = _worker_job
-    return _simulate(function, per_row, dimension, theta, events, seed)
+    return _simulate(*_worker_job, theta, events, seed)
 
 
 class Caller:
     """Calls a simulator for the core: here, or in worker processes, or from what is kept."""
 
-    def __init__(self, function: Any, per_row: bool, dimension: int, workers: int,
-                 fingerprint: str) -> None:
-        self._job = (function, per_row, dimension)
+    def __init__(self, function: Any, per_row: bool, dimension: int, names: Sequence[str],
+                 workers: int, fingerprint: str, tolerant: bool) -> None:
+        self._job = (function, per_row, dimension, names)
+        self._tolerant = tolerant
         self._workers = workers
         self._fingerprint = fingerprint
         self._folder = ""
@@ -132,7 +176,7 @@ class Caller:
 
     def again(self) -> Caller:
         """The same with a folder and with worker processes of its own."""
-        made = Caller(*self._job, self._workers, self._fingerprint)
+        made = Caller(*self._job, self._workers, self._fingerprint, self._tolerant)
         made._folder = self._folder
         return made
 
@@ -163,7 +207,8 @@ class Caller:
         try:
             found = future.result()
         except Exception:
-            self.close()
+            if not self._tolerant:
+                self.close()
             raise
         path = getattr(future, "_neyman_path", "")
         return self._keep(path, found) if path else found
@@ -209,6 +254,10 @@ class PythonSimulator(Distribution):
     and one call simulates thousands of training events. Without, it is called for each θ; where
     starting costs more than an event, `events_per_run` events are asked for at each.
 
+    A function that raises, or returns what cannot be used, ends the work, with θ in the error. With
+    `tolerate`, as of a command, that share of the training events may fail: they are left out, and the
+    report says how many, and at which θ.
+
     With `workers`, calls run in that many other processes, which the function must not notice; without,
     in the thread that called neyman. Events are the same for any number of workers. What the
     function raises is raised again, with its traceback. `keep_in(folder)` keeps what was simulated:
@@ -229,32 +278,37 @@ class PythonSimulator(Distribution):
 
     def __init__(self, function: Callable[..., Any], parameters: ParametersLike, *,
                  features: Sequence[str] | None = None, per_row: bool = False, workers: int = 0,
-                 events_per_run: int = 1, version: str = "") -> None:
+                 events_per_run: int = 1, tolerate: float = 0.0, version: str = "") -> None:
         if not callable(function):
             raise ArgumentError(f"PythonSimulator: function is {function!r}, but must be callable")
         self._parameters = as_parameters(parameters)
         self._options = {"features": features, "per_row": per_row, "workers": workers,
-                         "events_per_run": events_per_run, "version": version}
+                         "events_per_run": events_per_run, "tolerate": tolerate,
+                         "version": version}
         self.function = function
         workers = check_count("PythonSimulator", "workers", workers)
         per_row = check_flag("PythonSimulator", "per_row", per_row)
         events_per_run = check_count("PythonSimulator", "events_per_run", events_per_run, 1)
-        trial = function(self._parameters.middle(), 2, np.random.default_rng(0))
+        share = check_number("PythonSimulator", "tolerate", tolerate)
+        if not 0.0 <= share <= 1.0:
+            raise ArgumentError(f"PythonSimulator: tolerate is {share:g}, but must be between 0 and 1")
+        middle, known = self._parameters.middle(), self._parameters.names
+        trial = _called(function, middle, 2, np.random.default_rng(0), known)
         names = (column_names(trial) if features is None
                  else check_texts("PythonSimulator", "features", features))
-        rows = _rows(function, trial, 2, None)
+        rows = _rows(function, trial, 2, None, middle, known)
         dimension = rows.shape[1]
         if per_row:
-            _rows(function, function(np.tile(self._parameters.middle(), (2, 1)), 2,
-                                     np.random.default_rng(0)), 2, dimension)
+            _checked(function, np.tile(middle, (2, 1)), 2, np.random.default_rng(0), dimension, known)
         if names and len(names) != dimension:
             raise ArgumentError(f"PythonSimulator: features has {len(names)} values, but must have "
                                 f"{dimension} (one for each column that it returns)")
         fingerprint = _fingerprint(function, f"{version} {per_row}")
-        self._caller = Caller(function, per_row, dimension, workers, fingerprint)
+        self._caller = Caller(function, per_row, dimension, self._parameters.names, workers,
+                              fingerprint, share > 0.0)
         self._made = _core.function_simulator(self._caller, self._parameters._core, dimension,
                                               names or [], events_per_run,
-                                              _ROWS if per_row else _CALLS, workers)
+                                              _ROWS if per_row else _CALLS, workers, share)
         self._given = {"kind": "python", "object": self, "fingerprint": fingerprint}
         self._folder = "."
 

@@ -15,7 +15,7 @@ from neyman.core import (Parameters, Theta, check_count, check_flag, check_numbe
 from neyman.errors import ArgumentError
 from neyman.ratios import Ratio, _core_of
 from neyman.results import Shown
-from neyman.simulators import Distribution, Events
+from neyman.simulators import Distribution, Events, core_simulator
 
 __all__ = ["CompositeTest", "Contour", "CoveragePoint", "Fit", "Interval", "Likelihood", "Scan",
            "SimpleTest", "Surface", "Toys", "coverage", "simple_test", "toys"]
@@ -189,8 +189,7 @@ class Likelihood:
 
     def __init__(self, ratio: Ratio, x: Events, *, weights: npt.ArrayLike | None = None,
                  constraints: Constraints | None = None) -> None:
-        if not isinstance(ratio, Ratio):
-            raise ArgumentError(f"Likelihood: ratio is {shown(ratio)}, but must be a Ratio")
+        core = _core_ratio("Likelihood", ratio)
         if constraints is not None:
             if not isinstance(constraints, Mapping):
                 raise ArgumentError(f"Likelihood: constraints is {shown(constraints)}, but must be "
@@ -199,7 +198,7 @@ class Likelihood:
                 check_parameter("Likelihood", "constraints", name, ratio.parameters)
         self.ratio = ratio
         self._made_from = (x, weights, constraints)
-        self._core = _core.Likelihood(ratio._core, _core_of(x), weights, constraints)
+        self._core = _core.Likelihood(core, _core_of(x), weights, constraints)
         self._best: Fit | None = None
 
     @property
@@ -328,7 +327,8 @@ class Likelihood:
                    given(datasets=datasets, seed=seed, starts=starts).items()}
         found = self._core.composite_test(self._fixed("test", fixed), self._ranges(ranges),
                                           options,
-                                          None if simulator is None else simulator._simulator())
+                                          None if simulator is None
+                                          else core_simulator("test", simulator))
         names = self.parameters.names
         for name in ("best", "null_fit"):
             found[name] = Fit._of(found[name], names)
@@ -361,6 +361,12 @@ class NegativeLikelihood:
         return -self._core.value_and_gradient(theta)[1]
 
 
+def _core_ratio(function: str, ratio: Any) -> _core.Ratio:
+    if not isinstance(ratio, Ratio):
+        raise ArgumentError(f"{function}: ratio is {shown(ratio)}, but must be a Ratio")
+    return ratio._core
+
+
 def _by_name(names: Sequence[str], values: Floats) -> dict[str, float]:
     return dict(zip(names, map(float, values)))
 
@@ -382,7 +388,7 @@ def toys(simulator: Distribution, ratio: Ratio, theta: Theta, *, datasets: int |
               given(datasets=datasets, events=events, seed=seed, starts=starts).items()}
     options = {**counts, **given(levels=optional(check_numbers, "toys", "levels", levels),
                                  interest=optional(check_texts, "toys", "interest", interest))}
-    found = _core.toys(simulator._simulator(), ratio._core, theta, options, constraints)
+    found = _core.toys(core_simulator("toys", simulator), _core_ratio("toys", ratio), theta, options, constraints)
     names = ratio.parameters.names
     for name in ("theta", "means", "spreads"):
         found[name] = _by_name(names, found[name])
@@ -405,7 +411,7 @@ def coverage(simulator: Distribution, ratio: Ratio, points: npt.ArrayLike, *, ev
               given(datasets=datasets, critical_datasets=critical_datasets, seed=seed).items()}
     options = {**counts, **given(levels=optional(check_numbers, "coverage", "levels",
                                                    levels))}
-    found = _core.coverage(simulator._simulator(), ratio._core, points,
+    found = _core.coverage(core_simulator("coverage", simulator), _core_ratio("coverage", ratio), points,
                            check_count("coverage", "events", events, 1), options, constraints)
     names = ratio.parameters.names
     for entry in found:
@@ -428,7 +434,7 @@ def simple_test(simulator: Distribution, ratio: Ratio, x: Events, *, null: Theta
     """
     counts = {name: check_count("simple_test", name, value)
               for name, value in given(datasets=datasets, seed=seed).items()}
-    return SimpleTest(**_core.simple_test(simulator._simulator(), ratio._core, _core_of(x), null,
-                                          alternative, {**counts, **given(
-                                              size=optional(check_number, "simple_test", "size",
-                                                            size))}))
+    options = {**counts, **given(size=optional(check_number, "simple_test", "size", size))}
+    return SimpleTest(**_core.simple_test(core_simulator("simple_test", simulator),
+                                          _core_ratio("simple_test", ratio), _core_of(x), null,
+                                          alternative, options))

@@ -26,8 +26,13 @@ __all__ = ["Model", "Record", "Result", "Study", "load_model", "run", "stage_nam
 Path = Union[str, "os.PathLike[str]"]
 
 
+#: What only some checks of a list have, and what stands for it in the others.
+_OF_CHECKS: dict[str, Any] = {"note": "", "p_value": None, "tolerance": None}
+
+
 class Record(Mapping[str, Any]):
-    """A part of results.json: its entries are attributes too; lists of numbers are arrays."""
+    """A part of results.json: its entries are attributes too; lists of numbers are arrays. Of a check,
+    `note` is empty, and `p_value` and `tolerance` are None, where it has none."""
 
     def __init__(self, entries: dict[str, Any]) -> None:
         self._entries = entries
@@ -45,6 +50,8 @@ class Record(Mapping[str, Any]):
         try:
             return self[name]
         except KeyError:
+            if name in _OF_CHECKS and "verdict" in self._entries:
+                return _OF_CHECKS[name]
             raise AttributeError(f"there is no '{name}' among the results; there are "
                                  + ", ".join(self._entries)) from None
 
@@ -231,6 +238,10 @@ class Study:
     `simulate(theta, n, rng)` (see `PythonSimulator`), and the classifier one of ours or of another
     library (see `PythonClassifier`). Problems are told all at once.
 
+    With `data`, these events are the observed ones, in the place of files: an array, events × features,
+    whose columns are in the simulator's order; or a DataFrame, a structured array or `Samples` (with
+    weights), whose names decide.
+
     >>> import neyman
     >>> neyman.Study({"parameters": {"mu": {"range": [0]}}, "simulator": {"kind": "normall"}})
     Traceback (most recent call last):
@@ -238,19 +249,24 @@ class Study:
     neyman.errors.StudyError: ...
     """
 
-    def __init__(self, study: Path | Mapping[str, Any], *, folder: Path = ".",
+    def __init__(self, study: Path | Mapping[str, Any], *, data: Any = None, folder: Path = ".",
                  seed: int | None = None) -> None:
         self._keeps_model = True
+        observed = None if data is None else _events(data)._core
         if isinstance(study, Mapping):
             table = dict(study)
+            if not isinstance(table.get("data", {}), Mapping) or _holds_events(table.get("data", {})):
+                raise ArgumentError("Study: data in the dict holds events, but must hold keys such as "
+                                    "file; give the events as neyman.Study(study, data=x), or as "
+                                    "neyman.run(study, data=x)")
             if "simulator" in table:
                 table["simulator"] = _with_functions(table["simulator"], table.get("parameters"))
             if "classifier" in table:
                 table["classifier"] = _with_classifiers(table["classifier"])
                 self._keeps_model = not _in_python(table["classifier"])
-            self._core = _core.Study.make(table, as_path("Study", folder, "folder"))
+            self._core = _core.Study.make(table, as_path("Study", folder, "folder"), observed)
         else:
-            self._core = _core.Study.read(as_path("Study", study, "study"))
+            self._core = _core.Study.read(as_path("Study", study, "study"), observed)
         if seed is not None:
             self._core.reseed(check_count("Study", "seed", seed))
 
@@ -271,6 +287,16 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.name}: {', '.join(self.parameters.names)})"
+
+
+def _events(data: Any) -> Samples:
+    return data if isinstance(data, Samples) else Samples(data)
+
+
+def _holds_events(table: Mapping[str, Any]) -> bool:
+    """Whether a [data] table holds an array where only names and numbers belong."""
+    return any(hasattr(value, "__array__") and not np.isscalar(value) and np.ndim(value) > 0
+               for value in table.values())
 
 
 def _with_functions(simulator: Any, parameters: Any) -> Any:
@@ -306,10 +332,11 @@ def stage_names() -> list[str]:
     return _core.stage_names()
 
 
-def run(study: Study | Path | Mapping[str, Any], *, out: Path | None = None,
+def run(study: Study | Path | Mapping[str, Any], *, data: Any = None, out: Path | None = None,
         seed: int | None = None, start: str | None = None, until: str | None = None,
         fresh: bool | None = None, figures: bool | None = None) -> Result:
-    """Runs a study: simulate, train, calibrate, fit, test, check.
+    """Runs a study: simulate, train, calibrate, fit, test, check. `data` are the observed events, as
+    of `Study`.
 
     With `out`, everything is kept in that folder as the command line does: a run that was stopped
     goes on where it was, and what has not changed is not done again; `start` and `until` name stages
@@ -332,7 +359,10 @@ def run(study: Study | Path | Mapping[str, Any], *, out: Path | None = None,
     True
     """
     if not isinstance(study, Study):
-        study = Study(study, seed=seed)
+        study = Study(study, data=data, seed=seed)
+    elif data is not None:
+        raise ArgumentError("run: data is given beside a Study that is made, but must be given to "
+                            "neyman.Study(…, data=…)")
     elif seed is not None:
         study._core.reseed(check_count("run", "seed", seed))
     options = given(start=optional(check_text, "run", "start", start),

@@ -16,9 +16,10 @@ from neyman.calibration import as_core as as_core_calibrator
 from neyman.classifiers import ClassifierLike
 from neyman.classifiers import as_core as as_core_classifier
 from neyman.core import (Parameters, Theta, check_count, check_flag, check_list, check_text, given,
-                         optional)
+                         optional, shown)
 from neyman.data import Samples
-from neyman.simulators import DesignLike, Distribution, Events, as_design
+from neyman.errors import ArgumentError
+from neyman.simulators import DesignLike, Distribution, Events, as_design, core_simulator
 
 __all__ = ["ClassifierRatio", "DecomposedRatio", "ExactRatio", "ParameterizedRatio", "Ratio",
            "SeparableRatio", "load_ratio"]
@@ -82,8 +83,8 @@ class ExactRatio(Ratio):
     """
 
     def __init__(self, simulator: Distribution) -> None:
+        self._core = _core.exact_ratio(core_simulator("ExactRatio", simulator))
         self._simulator = simulator
-        self._core = _core.exact_ratio(simulator._simulator())
 
     def __getstate__(self) -> Any:
         return self._simulator
@@ -123,7 +124,8 @@ class ClassifierRatio(Ratio):
 class DecomposedRatio(Ratio):
     """The ratio of two mixtures from calibrated ratios between pairs of their components,
     r(x; θ0, θ1) = Σ_c [ Σ_c' w_c'(θ1)/w_c(θ0) · p_c'(x)/p_c(x) ]⁻¹, where θ enters through the weights
-    alone. `samples` events are simulated in all.
+    alone. `samples` events are simulated in all. Without a `reference` θ1 is in the middle of where all
+    components have a share.
 
     >>> import neyman
     >>> p = neyman.Mixture([neyman.Normal(0, 1), neyman.Normal(2, 1)], ["1 - gamma"],
@@ -135,13 +137,13 @@ class DecomposedRatio(Ratio):
     True
     """
 
-    def __init__(self, simulator: Distribution, reference: Theta, *, samples: int,
+    def __init__(self, simulator: Distribution, reference: Theta = None, *, samples: int,
                  classifier: ClassifierLike = None, calibrator: CalibratorLike = None,
                  folds: int | None = None, replicas: int | None = None,
                  normalise: bool | None = None, seed: int | None = None) -> None:
         options = _options("DecomposedRatio", folds=folds, replicas=replicas, seed=seed)
         self._core = _core.decomposed_ratio(
-            simulator._simulator(), reference, check_count("DecomposedRatio", "samples", samples, 1),
+            core_simulator("DecomposedRatio", simulator), reference, check_count("DecomposedRatio", "samples", samples, 1),
             as_core_classifier(classifier), as_core_calibrator(calibrator),
             {**options, **_flags("Ratio", normalise=normalise)})
 
@@ -171,8 +173,9 @@ class ParameterizedRatio(Ratio):
         options.update(_flags("ParameterizedRatio", fresh=fresh))
         options.update(given(across=optional(check_text, "ParameterizedRatio", "across", across),
                              nodes=optional(_counts, "ParameterizedRatio", "nodes", nodes)))
+        core = core_simulator("ParameterizedRatio", simulator)
         self._core = _core.parameterized_ratio(
-            simulator._simulator(), as_design(design, simulator.parameters)._core,
+            core, as_design(design, simulator.parameters)._core,
             as_core_classifier(classifier), reference, as_core_calibrator(calibrator), options)
 
 
@@ -195,6 +198,9 @@ class SeparableRatio(Ratio):
                  nodes: int | None = None, folds: int | None = None, epochs: int | None = None,
                  batch_size: int | None = None, learning_rate: float | None = None,
                  normalise: bool | None = None, seed: int | None = None) -> None:
+        if not isinstance(events, Samples):
+            raise ArgumentError(f"SeparableRatio: events is {shown(events)}, but must be Samples with "
+                                "theta, such as neyman.simulate gives")
         where = as_design(design, Parameters() if parameters is None else parameters)
         self._core = _core.separable_ratio(
             events._core, where._core,

@@ -569,6 +569,16 @@ def as_design(value: DesignLike, parameters: Parameters) -> Design:
     return value if isinstance(value, Design) else Design(value, parameters)
 
 
+def core_simulator(function: str, value: Any) -> _core.Simulator:
+    """What stands for a distribution in the core."""
+    if isinstance(value, Distribution):
+        return value._simulator()
+    hint = ("; a function is one as neyman.PythonSimulator(function, parameters)" if callable(value) else
+            "; of events with their θ, neyman.Samples(x, theta=…), neyman.SeparableRatio learns"
+            if hasattr(value, "__array__") or isinstance(value, (Samples, list, tuple)) else "")
+    raise ArgumentError(f"{function}: simulator is {shown(value)}, but must be a distribution{hint}")
+
+
 def simulate(simulator: Distribution, n: int, *, design: DesignLike = "uniform", seed: int = 0,
              purpose: str = "simulate") -> Samples:
     """n events, each at its own θ from the design, with θ filled in.
@@ -578,9 +588,8 @@ def simulate(simulator: Distribution, n: int, *, design: DesignLike = "uniform",
     >>> neyman.simulate(p, 1000, design="sobol")
     Samples(1000 events, features: x, parameters: mu)
     """
-    if not isinstance(simulator, Distribution):
-        raise ArgumentError(f"simulate: simulator is {shown(simulator)}, but must be a distribution")
+    core = core_simulator("simulate", simulator)
     where = as_design(design, simulator.parameters)
     count, start = check_count("simulate", "n", n), check_count("simulate", "seed", seed)
-    return Samples._of(_core.simulate(simulator._simulator(), where._core, count, start,
+    return Samples._of(_core.simulate(core, where._core, count, start,
                                       check_text("simulate", "purpose", purpose)))

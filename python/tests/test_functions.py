@@ -130,10 +130,65 @@ def test_exceptions_come_back_with_their_traceback(workers):
     text = "".join(traceback.format_exception(caught.type, caught.value, caught.tb))
     assert "in breaks" in text and "raise Broken" in text
     if sys.version_info >= (3, 11) and not workers:
-        assert "at theta = [" in text
+        assert "in the simulator" in text and "at mu = " in text
     # And it goes on working.
     assert simulator.sample(5, [0, 1]).shape == (5, 1)
     simulator.close()
+
+
+def fails_above(theta, n, rng):
+    """Fails for |mu| > 0.95, one θ in twenty, in words or with NaN."""
+    if np.ndim(theta) == 1:
+        if theta[0] > 0.95:
+            raise RuntimeError("diverged")
+        return np.full(n, np.nan) if theta[0] < -0.95 else rng.normal(theta[0], 1.0, n)
+    if np.any(theta[:, 0] > 0.95):
+        raise RuntimeError("one diverged")
+    x = rng.normal(theta[:, 0], 1.0)
+    x[theta[:, 0] < -0.95] = np.nan
+    return x
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"per_row": True}, {"events_per_run": 5}, {"workers": 2}, {"workers": 2, "events_per_run": 5}])
+def test_what_fails_is_left_out_where_it_is_tolerated(options):
+    simulator = neyman.PythonSimulator(fails_above, RANGES, tolerate=0.2, **options)
+    events = neyman.simulate(simulator, 1000, design="uniform", seed=1)
+    # 50 of 1000 are expected to fail: five standard deviations, of runs of five events.
+    assert 1000 - 110 <= len(events) <= 1000 - 10
+    assert np.all(np.abs(events.theta[:, 0]) <= 0.95) and np.all(np.isfinite(events.x))
+    again = neyman.PythonSimulator(fails_above, RANGES, tolerate=0.2, **options)
+    np.testing.assert_array_equal(neyman.simulate(again, 1000, design="uniform", seed=1).x, events.x)
+    strict = neyman.PythonSimulator(fails_above, RANGES, tolerate=0.001, **options)
+    with pytest.raises(neyman.SimulatorError, match="mu = .*are tolerated"):
+        neyman.simulate(strict, 1000, design="uniform", seed=1)
+    simulator.close()
+    strict.close()
+
+
+def test_a_report_says_what_was_left_out():
+    result = neyman.run({
+        "parameters": {"mu": {"range": [-1, 1], "truth": 0.3}},
+        "simulator": neyman.PythonSimulator(lambda theta, n, rng: fails_above(theta, n, rng),
+                                            {"mu": (-1, 1)}, tolerate=0.2),
+        "training": {"samples": 2000},
+        "classifier": {"kind": "separable", "hidden": [], "degree": 2},
+        "data": {"events": 200}, "diagnostics": {"which": []}, "report": {"figures": False},
+    })
+    assert any("are left out, at (mu = " in warning for warning in result.warnings)
+
+
+@pytest.mark.parametrize("per_row", [False, True])
+def test_a_failing_theta_is_named(per_row):
+    simulator = neyman.PythonSimulator(fails_above, RANGES, per_row=per_row)
+    with pytest.raises(RuntimeError) as caught:
+        neyman.simulate(simulator, 1000)
+    told = "".join(traceback.format_exception(caught.type, caught.value, caught.tb))
+    assert "in the simulator fails_above, at mu = 0.9" in told
+    with pytest.raises(neyman.ArgumentError, match="fails_above: what it returns at mu = -0.97, .*has nan"):
+        simulator.sample(3, [-0.97, 1])
+    with pytest.raises(neyman.ArgumentError, match="tolerate is 2, but must be between 0 and 1"):
+        neyman.PythonSimulator(simulate, RANGES, tolerate=2)
 
 
 def test_a_worker_that_dies_is_told():

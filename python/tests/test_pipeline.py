@@ -227,3 +227,94 @@ def test_the_graph_of_a_measurement(tmp_path):
     mine = model.statistical_model(x).likelihood()
     assert mine([0.5, 1.1]) - mine([1, 1]) == pytest.approx(
         likelihood(0.5, 1.1) - likelihood(1, 1), abs=1e-9)
+
+
+TWO = {
+    "study": {"seed": 5},
+    "parameters": {"mu": {"range": [-3, 3]}},
+    "simulator": {"kind": "multivariate-normal", "mean": ["mu", 0], "covariance": [[1, 0], [0, 0.01]]},
+    "training": {"samples": 4000},
+    "classifier": {"hidden": [], "degree": 2},
+    "diagnostics": {"which": []},
+    "report": {"figures": False},
+}
+
+
+def two_features(n=400, mean=1.0):
+    rng = np.random.default_rng(3)
+    return np.column_stack([rng.normal(mean, 1.0, n), rng.normal(0.0, 0.1, n)])
+
+
+def test_observed_events_may_be_an_array(tmp_path):
+    x = two_features()
+    result = neyman.run(TWO, data=x)
+    assert result.study.events == 400 and result.study.data == "an array"
+    assert abs(result.fit.parameters.mu.estimate - 1.0) < 5 * result.fit.parameters.mu.error
+    # Names decide where there are some.
+    named = np.zeros(len(x), dtype=[("x1", float), ("x0", float)])
+    named["x0"], named["x1"] = x.T
+    for data in (named, neyman.Samples(x[:, ::-1], feature_names=["x1", "x0"])):
+        assert neyman.run(TWO, data=data).fit.parameters.mu.estimate == (
+            result.fit.parameters.mu.estimate)
+    with pytest.raises(neyman.StudyError, match="has the columns a, b, but must have x0, x1"):
+        neyman.Study(TWO, data=neyman.Samples(x, feature_names=["a", "b"]))
+    # In a folder the fit is done again where the data are others, and the training is kept.
+    out = tmp_path / "out"
+    study = neyman.Study(TWO, data=x)
+    assert neyman.run(study, out=out).fit.to_dict() == result.fit.to_dict()
+    other = neyman.run(TWO, data=x + [0.5, 0.0], out=out)
+    assert other.fit.parameters.mu.estimate > result.fit.parameters.mu.estimate + 0.3
+    assert "train" not in other.timing or other.timing.train == 0
+
+
+def test_weights_of_observed_events_count():
+    x = two_features()
+    weights = np.where(x[:, 0] > 1.0, 2.0, 1.0)
+    weighted = neyman.run(TWO, data=neyman.Samples(x, weights=weights))
+    assert weighted.fit.parameters.mu.estimate > 1.1
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: neyman.Study({**TWO, "data": two_features()}), neyman.ArgumentError, "data=x"),
+    (lambda: neyman.Study({**TWO, "data": {"x": two_features()}}), neyman.ArgumentError, "data=x"),
+    (lambda: neyman.run(neyman.Study(TWO, data=two_features()), data=two_features()),
+     neyman.ArgumentError, "data is given beside"),
+    (lambda: neyman.Study(TWO, data=two_features()[:, :1]), neyman.StudyError, "1 columns without"),
+    (lambda: neyman.Study(TWO, data="observed.csv"), neyman.ArgumentError, "x is 'observed.csv'"),
+    (lambda: neyman.Study({**TWO, "data": {"weights": "w"}}, data=two_features()), neyman.StudyError,
+     "data.weights"),
+])
+def test_observed_events_that_do_not_fit(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_models_take_columns_by_name():
+    model = neyman.run(TWO, data=two_features()).model
+    x = two_features(200)
+    straight = model.fit(x).fit.parameters.mu.estimate
+    swapped = neyman.Samples(x[:, ::-1], feature_names=["x1", "x0"])
+    assert model.fit(swapped).fit.parameters.mu.estimate == straight
+    assert neyman.Likelihood(model.ratio, swapped)([0.5]) == neyman.Likelihood(model.ratio, x)([0.5])
+    np.testing.assert_array_equal(model.ratio.log_ratios(swapped, 0.5, 0.0),
+                                  model.ratio.log_ratios(x, 0.5, 0.0))
+    with pytest.raises(neyman.ArgumentError, match="has the columns a, b, but must have x0, x1"):
+        model.fit(neyman.Samples(x, feature_names=["a", "b"]))
+
+
+def test_a_mixture_has_a_default_reference():
+    study = {key: value for key, value in STUDY.items() if key != "reference"}
+    assert neyman.run(study).study.reference.gamma == 0.5
+    three = neyman.Mixture([neyman.Normal(0, 1), neyman.Normal(2, 1), neyman.Normal(4, 1)],
+                           ["1 - a - b", "a", "b"], parameters={"a": (0, 1), "b": (0, 1)})
+    ratio = neyman.DecomposedRatio(three, samples=3000, classifier="logistic", folds=2, replicas=0)
+    # The mean of the triangle of allowed points is a third of each.
+    assert np.all(np.isfinite(ratio.log_ratios([0.0, 5.0], [0.1, 0.2], [1 / 3, 1 / 3])))
+
+
+def test_checks_have_the_same_attributes(result):
+    for check in result.diagnostics:
+        assert isinstance(check.note, str)
+        assert check.p_value is None or 0 <= check.p_value <= 1
+        with pytest.raises(AttributeError):
+            check.nothing

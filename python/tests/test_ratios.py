@@ -88,3 +88,38 @@ def test_pandas_by_name():
 def test_what_does_not_fit(call, words):
     with pytest.raises(neyman.ArgumentError, match=words):
         call()
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: neyman.ParameterizedRatio(np.zeros((5, 1)), np.zeros((5, 1))),
+     "ParameterizedRatio: simulator is .*must be a distribution.*SeparableRatio"),
+    (lambda: neyman.DecomposedRatio("mixture", 0.5, samples=10), "simulator is 'mixture'"),
+    (lambda: neyman.ExactRatio(lambda theta, n, rng: rng.normal(theta, 1, n)),
+     "PythonSimulator.function, parameters."),
+    (lambda: neyman.SeparableRatio(X, "sobol"), "events is .*must be Samples with theta"),
+    (lambda: neyman.toys(None, neyman.ExactRatio(NORMAL), 0.0), "toys: simulator is None"),
+    (lambda: neyman.toys(NORMAL, NORMAL, 0.0), "toys: ratio is .*must be a Ratio"),
+    (lambda: neyman.coverage(NORMAL, None, [[0.0]], events=5), "coverage: ratio is None"),
+    (lambda: neyman.simple_test(NORMAL, None, X, null=0, alternative=1), "ratio is None"),
+])
+def test_what_is_no_simulator_or_ratio_is_named(call, words):
+    with pytest.raises(neyman.ArgumentError, match=words):
+        call()
+
+
+def test_columns_are_taken_by_name():
+    two = neyman.MultivariateNormal(["mu", 0], [[1, 0], [0, 4]], parameters={"mu": (-3, 3)})
+    ratio = neyman.ExactRatio(two)
+    x = two.sample(50, 1.0, seed=2)
+    swapped = neyman.Samples(x[:, ::-1], feature_names=["x1", "x0"])
+    np.testing.assert_array_equal(ratio.log_ratios(swapped, 1, 0), ratio.log_ratios(x, 1, 0))
+    assert neyman.Likelihood(ratio, swapped)([0.5]) == neyman.Likelihood(ratio, x)([0.5])
+    with pytest.raises(neyman.ArgumentError, match="has the columns y, z, but must have x0, x1"):
+        ratio.log_ratios(neyman.Samples(x, feature_names=["y", "z"]), 1, 0)
+    # Of two samples with names, the second is read by the names of the first.
+    top = neyman.Samples(x, feature_names=["a", "b"])
+    bottom = neyman.Samples(two.sample(50, 0.0, seed=3), feature_names=["a", "b"])
+    turned = neyman.Samples(bottom.x[:, ::-1], feature_names=["b", "a"])
+    options = {"classifier": "logistic", "folds": 2, "replicas": 0, "seed": 1}
+    np.testing.assert_array_equal(neyman.ClassifierRatio(top, bottom, **options).log_ratios(x),
+                                  neyman.ClassifierRatio(top, turned, **options).log_ratios(x))

@@ -297,6 +297,7 @@ void InterpolatedCalibration::fit(MatrixView nodes, std::span<const CalibrationS
 
 void InterpolatedCalibration::fit(MatrixView nodes,
                                   const std::function<Scores(std::size_t node)>& scores) {
+  if (!scores) fail_argument("InterpolatedCalibration::fit", "scores", "empty", "a function");
   NodeLayout(nodes, true);
   std::vector<Node> fitted;
   for (std::size_t k = 0; k < nodes.rows(); ++k) {

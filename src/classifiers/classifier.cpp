@@ -90,7 +90,9 @@ std::vector<std::string> classifier_kinds() {
 std::unique_ptr<Classifier> make_classifier(Settings settings) {
   if (const auto given = settings.object<ClassifierObject>("object")) {
     for (const char* key : {"kind", "fingerprint"}) settings.skip(key);
-    return given->classifier->fresh();
+    if (given->classifier != nullptr) return given->classifier->fresh();
+    settings.problem("object", "is empty, but must be a classifier");
+    return nullptr;
   }
   Kinds list{"classifier", "which classifier", default_kind, {}};
   for (const Kind& kind : kinds) list.names.emplace_back(kind.name, kind.meaning);

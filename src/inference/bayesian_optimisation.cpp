@@ -614,6 +614,7 @@ BayesianFit Search::run() {
 BayesianFit maximise_bayesian(const std::function<double(std::span<const double>)>& function,
                               const ParameterSpace& box, const BayesianConfig& config) {
   const char* name = "maximise_bayesian";
+  if (!function) fail_argument(name, "function", "empty", "a function");
   check_at_least(name, "parameters", box.size(), 1);
   check_at_least(name, "evaluations", config.evaluations, 2);
   check_at_least(name, "candidates", config.candidates, 10);

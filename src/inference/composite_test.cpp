@@ -118,6 +118,8 @@ CompositeTest composite_test(const CompositeTestConfig& config, const Likelihood
     auto toy = attempt<ToyStatistic>([&](ToyStatistic& into) {
       RandomStream random(config.seed, "composite test", d);
       const auto simulated = experiment(out.null_fit.point, random);
+      if (simulated == nullptr)
+        fail_argument("composite_test", "what experiment returns", "null", "a likelihood");
       const auto pair = fit_both(*simulated, config, out.null_fit.point, false);
       if (pair.best.ok() && pair.null.ok()) into.statistic = pair.statistic;
     });

@@ -59,6 +59,7 @@ std::vector<CriticalValue> critical_values(std::span<const double> statistics,
 std::vector<CoveragePoint> run_coverage(const CoverageConfig& config,
                                         const ParameterSpace& parameters,
                                         const Experiment& experiment, Tasks* tasks) {
+  if (!experiment) fail_argument("run_coverage", "experiment", "empty", "a function");
   check_same_size("run_coverage", "points", config.points.cols(), parameters.size(),
                   "one column a parameter");
   const std::size_t points = config.points.rows();

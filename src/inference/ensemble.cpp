@@ -73,7 +73,10 @@ DatasetFit fit_dataset(const EnsembleConfig& config, const Likelihood& likelihoo
 DatasetFit fit_dataset(const EnsembleConfig& config, const Experiment& experiment, std::size_t d) {
   return attempt<DatasetFit>([&](DatasetFit& out) {
     RandomStream random(config.seed, "ensemble", d);
-    out = fit_dataset(config, *experiment(config.point, random));
+    const auto likelihood = experiment(config.point, random);
+    if (likelihood == nullptr)
+      fail_argument("run_ensemble", "what experiment returns", "null", "a likelihood");
+    out = fit_dataset(config, *likelihood);
   });
 }
 
@@ -123,6 +126,7 @@ void check_ensemble(const EnsembleConfig& config, const ParameterSpace& paramete
 EnsembleSide run_ensemble(const EnsembleConfig& config, const ParameterSpace& parameters,
                           const Experiment& experiment, Progress* whole, Tasks* tasks) {
   check_ensemble(config, parameters);
+  if (!experiment) fail_argument("run_ensemble", "experiment", "empty", "a function");
   std::optional<Progress> own;
   if (whole == nullptr) own.emplace("ensemble", config.datasets, "fits");
   Progress& progress = whole != nullptr ? *whole : *own;
@@ -142,6 +146,7 @@ EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& 
                             const std::vector<Constraint>& constraints, Tasks* tasks) {
   check_ensemble(config, parameters);
   check_at_least("run_ensemble", "events", config.events, 1);
+  if (!approximate.likelihood) fail_argument("run_ensemble", "likelihood", "empty", "a function");
   const std::size_t dimension = parameters.size();
   const auto simulate_and_fit = [&](std::size_t d, BothFits& out) {
     RandomStream random(config.seed, "ensemble", d);
@@ -153,6 +158,8 @@ EnsembleResult run_ensemble(const EnsembleConfig& config, const ParameterSpace& 
     Fit best;
     const auto fit_with = [&](const LikelihoodFactory& factory, Matrix events) {
       std::shared_ptr<const Likelihood> likelihood = factory(std::move(events));
+      if (likelihood == nullptr)
+        fail_argument("run_ensemble", "what likelihood returns", "null", "a likelihood");
       if (!drawn.empty()) likelihood = std::make_shared<ConstrainedLikelihood>(likelihood, drawn);
       return fit_dataset(config, *likelihood, &best);
     };

@@ -14,6 +14,8 @@ Experiment make_experiment(const Distribution& simulator, std::size_t events,
         Matrix x(events, simulator.dimension());
         simulator.sample(point, random, x);
         auto of = likelihood(std::move(x));
+        if (of == nullptr)
+          fail_argument("make_experiment", "what likelihood returns", "null", "a likelihood");
         if (constraints.empty()) return of;
         std::vector<Constraint> drawn;
         for (const auto& constraint : constraints)

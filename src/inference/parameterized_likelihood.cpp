@@ -29,6 +29,8 @@ DensityLikelihood::DensityLikelihood(ParameterSpace parameters, DistributionPtr 
       distribution_(std::move(distribution)),
       x_(std::move(x)),
       weights_(std::move(event_weights)) {
+  if (distribution_ == nullptr)
+    fail_argument("DensityLikelihood", "distribution", "null", "a distribution");
   if (!distribution_->has_density())
     fail_argument("DensityLikelihood", "distribution", distribution_->kind(),
                   "one that knows its density");

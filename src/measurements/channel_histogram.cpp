@@ -155,6 +155,7 @@ void check_feature(const StatisticalModel& model, std::size_t channel,
 ExpectedCounts expected_before_fit(const StatisticalModel& model, const MeasurementData& data,
                                    const ExpectedParts& parts) {
   model.check_data("expected_before_fit", data);
+  if (!parts) fail_argument("expected_before_fit", "parts", "empty", "a function");
   auto point = model.start();
   std::vector<double> errors(model.size(), 0.0);
   for (std::size_t k = 0; k < model.constraints().size(); ++k) {
@@ -175,6 +176,7 @@ ExpectedCounts expected_after_fit(const StatisticalModel& model, const Fit& best
   if (!best.ok())
     fail_argument("expected_after_fit", "fit", fmt::format("failed ({})", best.message),
                   "converged");
+  if (!parts) fail_argument("expected_after_fit", "parts", "empty", "a function");
   std::vector<double> errors;
   for (std::size_t p = 0; p < model.size(); ++p) errors.push_back(best.statistical_error(p));
   return propagate(model, parts, best.point, errors, [&](std::size_t i, std::size_t j) {

@@ -244,6 +244,7 @@ std::size_t add_simulation_covariance(Fit& best, const StatisticalModel& model,
                                       std::size_t replicas,
                                       const std::function<StatisticalModel(std::size_t)>& replica) {
   constexpr const char* function = "add_simulation_covariance";
+  if (!replica) fail_argument(function, "replica", "empty", "a function");
   check_usable(function, model, best);
   const std::size_t n = model.size();
   ModelFitOptions options;

@@ -246,8 +246,12 @@ Workspace parse_workspace(std::string_view text, const std::string& source) {
   Json json;
   try {
     json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw FileError(fmt::format("{}: is not JSON: {}", source, error.what()));
+  } catch (const Json::parse_error& error) {
+    const auto before = text.substr(0, std::min<std::size_t>(text.size(), error.byte));
+    throw FileError(fmt::format("{}: is not JSON: it cannot be read beyond line {}", source,
+                                1 + std::count(before.begin(), before.end(), '\n')));
+  } catch (const Json::exception&) {
+    throw FileError(fmt::format("{}: is not JSON", source));
   }
   const Node root(json, source, "");
   root.only({"channels", "measurements", "observations", "version"});

@@ -120,6 +120,8 @@ void compare(const Study& study, const std::vector<FoldedSample>& components,
   const auto& point = study.compare->point;
   const auto& reference = study.reference;
   const std::size_t half = study.training_samples / 2;
+  // What is simulated and trained below belongs to this.
+  Progress progress("compare", 2 * (1 + study.compare->classifiers.size()), "steps");
   const auto draw = [&](const std::vector<double>& theta, std::uint64_t stream) {
     auto x = sample(*study.simulator, theta, half, derive_seed(study.seed, "compare", stream),
                     "training", nullptr, tasks);
@@ -148,12 +150,14 @@ void compare(const Study& study, const std::vector<FoldedSample>& components,
     }
   }
   results.log_ratios = to_vector(main.log_ratios(evaluation, point, reference));
+  progress.advance(2);
 
   for (const auto& classifier : study.compare->classifiers) {
     RatioConfig config = study.learning;
     config.replicas = 0;
     config.classifier = classifier;
     const ClassifierRatio direct(numerator, denominator, point, reference, config, tasks);
+    progress.advance();
     // The study's own classifier is trained already.
     const bool same = classifier == study.learning.classifier;
     std::unique_ptr<DecomposedRatio> trained;
@@ -179,6 +183,7 @@ void compare(const Study& study, const std::vector<FoldedSample>& components,
       entry.decomposed = to_vector(decomposed.log_ratios(grid, point, reference));
     }
     results.comparisons.push_back(std::move(entry));
+    progress.advance();
   }
 }
 

@@ -8,6 +8,7 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/data/feature_columns.hpp"
 #include "neyman/diagnostics/ratio_diagnostics.hpp"
 #include "neyman/diagnostics/repetition.hpp"
 #include "neyman/reports/symbol.hpp"
@@ -20,6 +21,8 @@ namespace neyman {
 std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
                                  const std::vector<double>& wanted_numerator,
                                  const std::vector<double>& wanted_denominator, Tasks* tasks) {
+  if (study.simulator == nullptr)
+    fail_argument("diagnose", "study.simulator", "null", "a distribution");
   const auto& config = study.diagnostics;
   auto numerator = wanted_numerator, denominator = wanted_denominator;
   // Of files, the events that were kept for this, at the nearest θ that has some.
@@ -33,7 +36,7 @@ std::vector<Diagnostic> diagnose(const Study& study, const Ratio& ratio,
     return pipeline::make_samples(
         sample(*study.simulator, point, config.events, derive_seed(config.seed, "events", stream),
                "diagnostics", nullptr, tasks),
-        default_feature_names(study.simulator->dimension()));
+        pipeline::feature_names_of(*study.simulator));
   };
   auto which = config.which;
   std::erase(which, "reference");  // looks at the data, not at events of two θ
@@ -171,6 +174,8 @@ void diagnose_repetition(Results& results) {
 
 Results diagnose_model(const Study& study, const Model& model,
                        const std::optional<std::vector<double>>& at) {
+  pipeline::check_whole("diagnose", study);
+  pipeline::check_whole("diagnose", model);
   if (study.measurement || model.measurement)
     throw ArgumentError(
         "diagnose: a measurement has no ratio between two θ to be checked; `neyman run` and "
@@ -186,10 +191,13 @@ Results diagnose_model(const Study& study, const Model& model,
         "diagnose: the model has the parameters {}, but the study {}; it was trained by another "
         "study",
         range(model.parameters), range(study.parameters)));
-  check_same_size("diagnose", "the features of the model", model.feature_names.size(),
-                  study.simulator->dimension(), "those of the study's simulator");
   Results noted;
   const auto data = pipeline::observe(study);
+  if (data.events.feature_names != model.feature_names)
+    throw ArgumentError(
+        fmt::format("diagnose: the model has the features {}, but the study {}; it was trained by "
+                    "another study",
+                    some_names(model.feature_names), some_names(data.events.feature_names)));
   pipeline::note_data(data, noted);
   pipeline::note_tally(take_tally(*study.simulator), study.parameters, "data", noted);
   auto results = fit_data(model, data.events, data.source);

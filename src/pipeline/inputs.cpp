@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <sstream>
 
+#include "neyman/core/error.hpp"
 #include "neyman/data/checksum.hpp"
+#include "neyman/data/file_format.hpp"
 
 namespace neyman::pipeline {
 
@@ -26,11 +28,17 @@ std::string named_files(const std::string& text, const std::string& folder) {
   for (std::string word; stream >> word;)
     if (word != text) words.push_back(word);
   std::string out;
-  for (const auto& word : words) {
+  const auto add = [&](const std::string& path) {
     std::error_code error;
-    const auto path = fs::path(folder) / word;
-    if (fs::is_regular_file(path, error))
-      out += fmt::format("<{:016x}>", file_checksum(path.string()));
+    if (fs::is_regular_file(path, error)) out += fmt::format("<{:016x}>", file_checksum(path));
+  };
+  for (const auto& word : words) add(table_name((fs::path(folder) / word).string()).file);
+  // A text as a whole may be a pattern; a word such as * is rather a part of a formula.
+  if (words.size() > 1 || !out.empty()) return out;
+  try {
+    for (const auto& found : matching_files((fs::path(folder) / text).string()))
+      add(table_name(found).file);
+  } catch (const FileError&) {  // it only looked like one
   }
   return out;
 }

@@ -75,12 +75,11 @@ void save_component_samples(const Mixture& mixture, const MeasuredSamples& made,
 }
 
 Observed observe_measurement(const Study& study) {
-  if (study.data.file) return observe(study);
+  if (study.data.observed()) return observe(study);
   std::vector<double> truth;
   for (const auto& parameter : study.parameters) truth.push_back(*parameter.truth);
-  const auto names = study.simulator->feature_names();
   return {make_samples(simulate_data(study, truth, derive_seed(study.seed, "data")),
-                       names.empty() ? default_feature_names(study.simulator->dimension()) : names),
+                       feature_names_of(*study.simulator)),
           "simulated at the truth"};
 }
 

@@ -13,7 +13,7 @@ namespace neyman {
 namespace {
 
 const Study::Measurement& measurement_of(const char* function, const Study& study) {
-  if (!study.measurement)
+  if (!study.measurement || study.measurement->mixture == nullptr)
     fail_argument(function, "study", "without yields", "a measurement: a mixture with yields");
   return *study.measurement;
 }
@@ -135,8 +135,7 @@ std::vector<ComponentSamples> simulate_measurement(const Study& study, Tasks* ta
   const auto& measurement = measurement_of("simulate_measurement", study);
   const auto& mixture = *measurement.mixture;
   const std::size_t count = mixture.components().size();
-  const auto own = mixture.feature_names();
-  const auto names = own.empty() ? default_feature_names(mixture.dimension()) : own;
+  const auto names = pipeline::feature_names_of(mixture);
   auto out = measurement_components(study);
   for (std::size_t c = 0; c < count; ++c) {
     const auto& component = mixture.components()[c];

@@ -9,6 +9,7 @@
 #include "neyman/pipeline/learned_measurement.hpp"
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
+#include "pipeline/stages.hpp"
 
 namespace neyman {
 
@@ -80,6 +81,7 @@ Model from_archive(const Archive& archive) {
 }  // namespace
 
 void save_model(const Model& model, const std::string& path) {
+  pipeline::check_whole("save_model", model);
   Archive archive;
   archive.set("name", model.name);
   archive.set("seed", static_cast<std::int64_t>(model.seed));
@@ -113,6 +115,7 @@ Model load_model(const std::string& path) {
 }
 
 std::string export_onnx(const Model& model, OnnxOptions options) {
+  pipeline::check_whole("export_onnx", model);
   if (!model.measurement) {
     options.feature_names = model.feature_names;
     if (model.ratio) return export_onnx(*model.ratio, options);

@@ -4,6 +4,7 @@
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/version.hpp"
+#include "neyman/data/feature_columns.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman {
@@ -26,6 +27,7 @@ pipeline::Lazy<Model> run_chain(const Study& study, pipeline::Chain& chain) {
 }  // namespace
 
 Run run(const Study& study) {
+  pipeline::check_whole("run", study);
   const RunOptions in_memory;
   pipeline::Chain chain(study, in_memory,
                         [&](Results& results) { pipeline::describe_study(study, results); });
@@ -34,6 +36,7 @@ Run run(const Study& study) {
 }
 
 StagedRun run(const Study& study, const RunOptions& options) {
+  pipeline::check_whole("run", study);
   if (options.part && pipeline::calibrates_on_demand(study))
     throw ArgumentError(
         "run: calibration.across is \"on-demand\", but must be another for a run in parts");
@@ -55,10 +58,11 @@ StagedRun run(const Study& study, const RunOptions& options) {
   return {std::move(chain.results()), !chain.stopped()};
 }
 
-Results fit_data(const Model& model, const Samples& data, const std::string& source) {
-  check_same_size("fit", "data", data.features(), model.feature_names.size(),
-                  "feature columns, as the model was trained with");
+Results fit_data(const Model& model, const Samples& given, const std::string& source) {
+  pipeline::check_whole("fit", model);
   Results results;
+  const auto data =
+      with_features("fit", given, model.feature_names, OtherColumns::leave_out, results.data_note);
   results.name = results.title = model.name;
   results.seed = model.seed;
   results.parameters = model.parameters;

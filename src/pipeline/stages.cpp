@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/data/checksum.hpp"
 #include "neyman/simulators/command.hpp"
 #include "neyman/simulators/describe.hpp"
 
@@ -26,6 +28,19 @@ std::string describe_point(const ParameterSpace& parameters, const std::vector<d
     values.push_back(fmt::format("{} = {:.6g}", parameters[p].name, point[p]));
   return fmt::format("{}", fmt::join(values, ", "));
 }
+
+namespace {
+
+/// Tells events that a program gave from others.
+std::string describe_events(const Samples& events) {
+  const auto sum = [](std::span<const double> values) {
+    return checksum({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+  };
+  return fmt::format("{} {:016x} {:016x}", fmt::join(events.feature_names, ","),
+                     sum(events.x.values()), sum(events.weights));
+}
+
+}  // namespace
 
 Step step_of(const Study& study, const std::string& stage, const std::string& part) {
   Inputs inputs(study);
@@ -53,6 +68,7 @@ Step step_of(const Study& study, const std::string& stage, const std::string& pa
     inputs.setting("calibration");
   } else if (name == "fit") {
     inputs.setting("parameters").setting("data");
+    if (study.data.given) inputs.value("given", describe_events(*study.data.given));
     inputs.setting("inference", {"contours", "surface", "bayesian", "test", "hypotheses"});
     if (study.measurement) inputs.setting("measurement", {"toys", "scan", "simulated"});
   } else if (name == "contours") {
@@ -71,6 +87,40 @@ Step step_of(const Study& study, const std::string& stage, const std::string& pa
       !calibrates_on_demand(study) && (name == "contours" || name == "test" || name == "ensemble" ||
                                        name == "coverage" || name == "measurement");
   return {stage, part, std::move(inputs), parted};
+}
+
+void check_whole(const char* function, const Study& study) {
+  const auto check = [&](const char* name, bool there, const char* what) {
+    if (!there) fail_argument(function, std::string("study.") + name, "null", what);
+  };
+  check("simulator", study.simulator != nullptr, "a distribution");
+  if (study.parameters.size() == 0)
+    throw ArgumentError(std::string(function) + ": the study has no parameters");
+  if (study.measurement)
+    check("measurement.mixture", study.measurement->mixture != nullptr, "a mixture");
+  if (study.mixture || study.measurement) {
+    check("learning.classifier", study.learning.classifier != nullptr, "a classifier");
+    check("learning.calibrator", study.learning.calibrator != nullptr, "a calibrator");
+  } else {
+    check("parameterized.design", study.parameterized.design != nullptr, "a design");
+    check("parameterized.classifier.classifier",
+          study.parameterized.separable || study.parameterized.classifier.classifier != nullptr,
+          "a classifier");
+  }
+  if (study.compare)
+    for (const auto& classifier : study.compare->classifiers)
+      check("compare.classifiers", classifier != nullptr, "classifiers");
+  if (!study.data.observed())
+    for (const auto& parameter : study.parameters)
+      if (!parameter.truth)
+        fail_argument(function, parameter.name + ".truth", "absent",
+                      "given where there are no observed events");
+}
+
+void check_whole(const char* function, const Model& model) {
+  if (!model.ratio && !model.parameterized && !model.measurement)
+    throw ArgumentError(std::string(function) +
+                        ": the model has no ratio, but must have been trained or loaded");
 }
 
 void describe_study(const Study& study, Results& results) {
@@ -105,17 +155,34 @@ void describe_study(const Study& study, Results& results) {
   }
 }
 
+std::vector<std::string> feature_names_of(const Distribution& simulator) {
+  auto names = simulator.feature_names();
+  return names.empty() ? default_feature_names(simulator.dimension()) : names;
+}
+
 Observed observe(const Study& study) {
-  if (study.data.file) {
-    auto read = read_samples(*study.data.file, study.data.options);
-    return {std::move(read.samples), *study.data.file, read.rows, read.dropped};
+  const auto& data = study.data;
+  if (data.given) return {*data.given, "an array", data.given->size(), 0, data.note};
+  if (data.observed()) {
+    Observed out;
+    out.note = data.note;
+    out.source = data.files[0].name;
+    if (data.files.size() > 1)
+      out.source += fmt::format(" and {} more file{}", data.files.size() - 1,
+                                data.files.size() == 2 ? "" : "s");
+    for (const auto& file : data.files) {
+      auto read = read_samples(file.name, file.options);
+      out.events.append(read.samples);
+      out.rows += read.rows;
+      out.dropped += read.dropped;
+    }
+    return out;
   }
   std::vector<double> truth;
   for (const auto& parameter : study.parameters) truth.push_back(*parameter.truth);
-  const auto names = study.simulator->feature_names();
   auto events = make_samples(
       sample(*study.simulator, truth, study.data.events, derive_seed(study.seed, "data"), "data"),
-      names.empty() ? default_feature_names(study.simulator->dimension()) : names);
+      feature_names_of(*study.simulator));
   return {std::move(events), "simulated at the truth"};
 }
 
@@ -125,6 +192,7 @@ void note_data(const Observed& observed, Results& results) {
         fmt::format("{} of {} rows of the data were dropped: a value is missing or not finite",
                     observed.dropped, observed.rows));
   results.data_source = observed.source;
+  results.data_note = observed.note;
   results.feature_names = observed.events.feature_names;
   results.events = observed.events.size();
   results.data = observed.events.x;

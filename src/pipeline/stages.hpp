@@ -29,17 +29,26 @@ auto timed(Results& results, const char* stage, Work&& work) {
 
 Samples make_samples(Matrix x, const std::vector<std::string>& names);
 
+/// The names of a simulator's features: its own, else x0, x1, ….
+std::vector<std::string> feature_names_of(const Distribution& simulator);
+
 /// A step of a run with what it depends on; for `report`, how it was called is left to add.
 Step step_of(const Study& study, const std::string& stage, const std::string& part = {});
+
+/// @throw ArgumentError where a part is missing that every study of its kind has, or every model:
+///   those that a program put together.
+void check_whole(const char* function, const Study& study);
+void check_whole(const char* function, const Model& model);
 
 /// What is known of a run before it starts.
 void describe_study(const Study& study, Results& results);
 
-/// The data of a study: its file, or events simulated at the truth.
+/// The data of a study: its files, events that a program gave, or events simulated at the truth.
 struct Observed {
   Samples events;
   std::string source;
-  std::size_t rows = 0, dropped = 0;  ///< of the file
+  std::size_t rows = 0, dropped = 0;  ///< of the files
+  std::string note = {};              ///< how their columns were taken
 };
 Observed observe(const Study& study);
 void note_data(const Observed& observed, Results& results);

@@ -9,9 +9,11 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/data/feature_columns.hpp"
 #include "neyman/data/sample_stream.hpp"
 #include "neyman/data/settings_file.hpp"
 #include "neyman/diagnostics/ratio_diagnostics.hpp"
+#include "neyman/simulators/command.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman {
@@ -27,8 +29,9 @@ constexpr Key normalise_key("normalise", "make the mean of r over the denominato
 /// that one mistake is told once.
 class StudyReader {
  public:
-  StudyReader(Settings settings, std::string folder, std::string file)
-      : settings_(std::move(settings)) {
+  StudyReader(Settings settings, std::string folder, std::string file,
+              std::shared_ptr<const Samples> given = nullptr)
+      : settings_(std::move(settings)), given_(std::move(given)) {
     study_.file = std::move(file);
     study_.folder = std::move(folder);
     for (const auto& key : settings_.keys())
@@ -187,7 +190,7 @@ class StudyReader {
         refuse(calibration, "across", "events simulated at further θ");
     auto data = settings_.table("data");
     refuse(data, "events", "simulated data");
-    if (!study_.data.file && !data.has("file"))
+    if (!study_.data.observed() && !data.has("file"))
       data.problem("file",
                    "is missing, but must name the observed events: the simulator has only files of "
                    "events, and the data cannot be simulated");
@@ -254,12 +257,18 @@ class StudyReader {
     const bool optional = study_.simulator && !study_.mixture;
     if (!settings_.has("reference") && optional) return;
     if (study_.measurement) return refuse_in_measurement(settings_, "reference");
-    if (!settings_.has("reference") && parameters_known_ && study_.simulator)
-      settings_.problem("reference",
-                        fmt::format("is missing, but must give the denominator of the ratios, "
-                                    "such as {} = {}",
-                                    study_.parameters[0].name, study_.parameters[0].low));
-    const Key reference("reference", "θ1 of the denominator of the ratios");
+    if (!settings_.has("reference") && parameters_known_ && study_.mixture) {
+      try {
+        study_.reference = default_reference(study_.parameters, weights_of(*study_.mixture));
+      } catch (const ArgumentError& error) {
+        settings_.problem("reference", error.reason());
+      }
+      return;
+    }
+    const Key reference(
+        "reference",
+        "θ1 of the denominator of the ratios; absent, for a mixture: the middle of the ranges, or "
+        "where a component has no share there, the middle of where all have one");
     if (one_model()) read_denominator(settings_.table(reference));
     if (!study_.parameterized.classifier.denominator_design ||
         study_.parameterized.classifier.denominator == Denominator::parameterized)
@@ -393,6 +402,7 @@ class StudyReader {
                                                  "{}",
                                                  error.what()));
     }
+    take_tally(*study_.simulator);  // these are no events of the study
   }
 
   /// What `make` makes of a table; null where it cannot.
@@ -514,18 +524,13 @@ class StudyReader {
   void check_components() {
     const auto& mixture = *study_.measurement->mixture;
     auto tables = settings_.table("simulator").tables("components");
-    std::vector<std::string> names;
     for (std::size_t c = 0; c < tables.size(); ++c) {
       const auto& component = *mixture.components()[c];
       if (component.stored() != nullptr && !component.stored()->theta.empty())
         tables[c].problem("file",
                           "has columns of parameters, but must hold the events at their nominal "
-                          "values in a measurement; those over their ranges belong in across");
-      const auto own = component.feature_names();
-      if (names.empty()) names = own;
-      if (!own.empty() && own != names)
-        tables[c].problem("", fmt::format("has the features {}, but must have {}, as those before",
-                                          fmt::join(own, ", "), fmt::join(names, ", ")));
+                          "values in a measurement; those over their ranges belong in across (a "
+                          "feature with the name of a parameter is one where columns names it)");
     }
   }
 
@@ -611,23 +616,32 @@ class StudyReader {
     auto table = settings_.table({"data", "the observed events"});
     auto& data = study_.data;
     const auto before = settings_.problems().size();
-    if (table.has("file"))
-      data.file = table.text({"file", "CSV, NPY or HDF5; absent: simulated at the truth"}, "");
+    const auto files = read_file_names(
+        table,
+        {"file",
+         "CSV, NPY or HDF5 (sims.h5:group/dataset names a table inside), a list of files, or a "
+         "pattern such as \"observed/*.csv\"; absent: simulated at the truth"},
+        study_.folder);
     data.events =
         table.count({"events", "how many to simulate where there is no file"}, data.events, 1);
     data.options.features = table.texts(
         {"columns",
-         "the feature columns, in the simulator's order; absent: the simulator's, or all"},
+         "the columns that are the features, in the simulator's order; absent: those with the "
+         "simulator's names, in whatever order"},
         {});
     data.options.weight = table.text({"weights", "a column of event weights"}, "");
+    const auto format = table.choice({"format", "of the files"}, "by-extension",
+                                     {"by-extension", "csv", "npy", "hdf5"});
+    if (format != "by-extension") data.options.format = file_format_by_name(format);
     data.options.on_invalid = table.choice({"invalid", "rows with missing or infinite values"},
                                            "refuse", {"refuse", "drop"}) == "drop"
                                   ? OnInvalid::drop
                                   : OnInvalid::refuse;
     if (settings_.problems().size() > before) return;
     if (study_.measurement) refuse_in_measurement(table, "events");
-    if (!data.file && study_.simulator && !can_simulate(*study_.simulator)) return;
-    if (!data.file) {
+    if (given_) return take_given(table);
+    if (files.empty() && study_.simulator && !can_simulate(*study_.simulator)) return;
+    if (!table.has("file")) {
       auto parameters = settings_.table("parameters");
       for (const auto& parameter : study_.parameters)
         if (parameters_known_ && !parameter.truth)
@@ -637,58 +651,125 @@ class StudyReader {
                        "are then simulated at the truth");
       return;
     }
-    data.file = (std::filesystem::path(study_.folder) / *data.file).lexically_normal().string();
+    if (files.empty()) table.problem("file", "names no file, but must name one at least");
     try {
-      check_columns(table);
+      for (const auto& file : files) check_columns(table, file, files.size() > 1);
       if (settings_.problems().size() == before) check_rows();
     } catch (const ArgumentError& error) {
       table.problem("file", "cannot be used: " + error.reason());
+    } catch (const InvalidValue& error) {
+      table.problem(
+          "file",
+          fmt::format("cannot be used: {}; invalid = \"drop\" leaves such rows out", error.what()));
     } catch (const Error& error) {
       table.problem("file", fmt::format("cannot be used: {}", error.what()));
     }
   }
 
-  void check_columns(Settings table) {
-    auto& options = study_.data.options;
-    const auto columns = file_columns(*study_.data.file, options);
-    if (options.features.empty() && study_.simulator) {
-      // A simulator that names its features finds them by name.
-      const auto names = study_.simulator->feature_names();
-      const auto there = [&](const std::string& name) {
-        return std::find(columns.begin(), columns.end(), name) != columns.end();
-      };
-      if (!names.empty() && std::all_of(names.begin(), names.end(), there)) {
-        options.features = names;
-        return;
-      }
-    }
-    const auto check_column = [&](const std::string& key, const std::string& name) {
-      if (std::find(columns.begin(), columns.end(), name) == columns.end())
-        table.problem(key, fmt::format("is \"{}\", but the columns of {} are {}", name,
-                                       std::filesystem::path(*study_.data.file).filename().string(),
-                                       fmt::join(columns, ", ")));
-    };
-    for (std::size_t i = 0; i < options.features.size(); ++i)
-      check_column(fmt::format("columns[{}]", i), options.features[i]);
-    if (!options.weight.empty()) check_column("weights", options.weight);
+  OtherColumns other_columns() const {
+    return study_.simulator->feature_names().empty() ? OtherColumns::refuse
+                                                     : OtherColumns::leave_out;
+  }
+
+  /// Events that a program holds.
+  void take_given(Settings table) {
+    auto& data = study_.data;
+    if (!data.options.weight.empty())
+      table.problem("weights",
+                    "names a column of files, but the data are in memory; give them with "
+                    "their weights");
     if (!study_.simulator) return;
-    const std::size_t features = options.features.empty()
-                                     ? columns.size() - (options.weight.empty() ? 0 : 1)
-                                     : options.features.size();
-    if (features != study_.simulator->dimension())
+    const auto wanted = wanted_features(table);
+    if (!wanted) return;
+    try {
+      given_->check("data");
+      data.given = std::make_shared<const Samples>(with_features(
+          "data", *given_, *wanted,
+          data.options.features.empty() ? other_columns() : OtherColumns::leave_out, data.note));
+    } catch (const ArgumentError& error) {
+      table.problem("", fmt::format("cannot be used: {}", error.reason()));
+    }
+  }
+
+  /// The names of the columns that are the features: those of the study, else the simulator's.
+  std::optional<std::vector<std::string>> wanted_features(Settings& table) const {
+    const auto& chosen = study_.data.options.features;
+    const auto names = pipeline::feature_names_of(*study_.simulator);
+    if (chosen.empty()) return names;
+    if (chosen.size() != names.size()) {
+      table.problem("columns",
+                    fmt::format("names {}, but must name a column for each feature of the "
+                                "simulator: {}",
+                                some_names(chosen), some_names(names)));
+      return std::nullopt;
+    }
+    // Where somebody named the features, a name in another's place is a slip.
+    if (study_.simulator->feature_names().empty()) return chosen;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const auto at = std::find(names.begin(), names.end(), chosen[i]);
+      if (at == names.end() || chosen[i] == names[i]) continue;
       table.problem(
-          options.features.empty() ? "file" : "columns",
-          fmt::format("has {} feature columns ({}), but the simulator makes {}; choose "
-                      "with columns = [\"{}\"]",
-                      features,
-                      fmt::join(options.features.empty() ? columns : options.features, ", "),
-                      study_.simulator->dimension(), columns[0]));
+          fmt::format("columns[{}]", i),
+          fmt::format("is \"{}\", but the simulator's feature there is {}: its features are "
+                      "{}, which are found by their names without columns",
+                      chosen[i], names[i], some_names(names)));
+      return std::nullopt;
+    }
+    return chosen;
+  }
+
+  void check_columns(Settings table, const std::string& file, bool several) {
+    auto& data = study_.data;
+    const auto found = table_columns(file, data.options);
+    const auto name = std::filesystem::path(file).filename().string();
+    const auto check_column = [&](const std::string& key, const std::string& column) {
+      if (std::find(found.names.begin(), found.names.end(), column) == found.names.end())
+        table.problem(key, fmt::format("is \"{}\", but the columns of {} are {}", column, name,
+                                       some_names(found.names)));
+    };
+    const auto before = settings_.problems().size();
+    for (std::size_t i = 0; i < data.options.features.size(); ++i)
+      check_column(fmt::format("columns[{}]", i), data.options.features[i]);
+    if (!data.options.weight.empty()) check_column("weights", data.options.weight);
+    if (!study_.simulator || settings_.problems().size() > before) return;
+    const auto wanted = wanted_features(table);
+    if (!wanted) return;
+    const bool chosen = !data.options.features.empty();
+    try {
+      auto reading = find_features(file, data.options, *wanted,
+                                   chosen ? OtherColumns::leave_out : other_columns());
+      data.files.push_back({file, std::move(reading.options)});
+      // What the study itself says of the columns needs no telling.
+      if (!(chosen && found.named) && data.note.empty()) data.note = std::move(reading.note);
+    } catch (const FileError&) {
+      auto columns = found.names;
+      std::erase(columns, data.options.weight);
+      auto first = *wanted;
+      const auto there = [&](const std::string& of) {
+        return std::find(columns.begin(), columns.end(), of) != columns.end();
+      };
+      if (!std::all_of(first.begin(), first.end(), there))
+        first.assign(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                            columns.size(), wanted->size())));
+      const auto have = found.named ? "the columns " + some_names(columns)
+                                    : fmt::format("{} columns without names", columns.size());
+      const auto choice =
+          columns.size() < wanted->size()
+              ? ""
+              : fmt::format("; say which are these, in this order, with columns = [\"{}\"]",
+                            fmt::join(first, "\", \""));
+      table.problem("file", fmt::format("has {}{}, but the features of the simulator are {}{}",
+                                        several ? fmt::format("in {} ", name) : "", have,
+                                        some_names(*wanted), choice));
+    }
   }
 
   /// Reads the events once: a run should not stop at a row that could have been seen before.
   void check_rows() const {
-    SampleReader reader(*study_.data.file, study_.data.options);
-    while (reader.next()) {
+    for (const auto& file : study_.data.files) {
+      SampleReader reader(file.name, file.options);
+      while (reader.next()) {
+      }
     }
   }
 
@@ -935,6 +1016,7 @@ class StudyReader {
   }
 
   Settings settings_;
+  std::shared_ptr<const Samples> given_;  // data that a program holds
   Study study_;
   std::vector<double> truth_;     // of each parameter; the middle of its range where unknown
   bool parameters_known_ = true;  // without problems in names and ranges
@@ -943,6 +1025,8 @@ class StudyReader {
 }  // namespace
 
 void quicken(Study& study) {
+  if (study.simulator == nullptr)
+    fail_argument("quicken", "study.simulator", "null", "a distribution");
   constexpr std::size_t training_events = 10000, events = 1000, datasets = 20;
   const auto reduce = [](std::size_t& number, std::size_t least) {
     number = std::max(number / 10, std::min(number, least));
@@ -1000,17 +1084,19 @@ Description describe_study_file() {
   return out;
 }
 
-Study read_study(const std::string& path) {
+Study read_study(const std::string& path, std::shared_ptr<const Samples> observed) {
   const auto folder = std::filesystem::path(path).parent_path().string();
-  return StudyReader(read_settings(path), folder.empty() ? "." : folder, path).read();
+  return StudyReader(read_settings(path), folder.empty() ? "." : folder, path, std::move(observed))
+      .read();
 }
 
 Study parse_study(const std::string& text, const std::string& name, const std::string& folder) {
   return StudyReader(parse_settings(text, name), folder, name).read();
 }
 
-Study make_study(SettingValue::Table settings, const std::string& name, const std::string& folder) {
-  return StudyReader(Settings(std::move(settings), name), folder, name).read();
+Study make_study(SettingValue::Table settings, const std::string& name, const std::string& folder,
+                 std::shared_ptr<const Samples> observed) {
+  return StudyReader(Settings(std::move(settings), name), folder, name, std::move(observed)).read();
 }
 
 }  // namespace neyman

@@ -110,9 +110,19 @@ TrainingStream training_stream(const CrossFit::Pair& pair, std::size_t fold) {
   return out;
 }
 
+/// What a configuration names, else the default.
+const Classifier& classifier_of(const RatioConfig& config) {
+  static const auto otherwise = make_classifier("mlp");
+  return config.classifier ? *config.classifier : *otherwise;
+}
+const Calibrator& calibrator_of(const RatioConfig& config) {
+  static const auto otherwise = make_calibrator("smooth");
+  return config.calibrator ? *config.calibrator : *otherwise;
+}
+
 std::unique_ptr<Classifier> train_fold(const CrossFit::Pair& pair, const RatioConfig& config,
                                        std::size_t fold, Progress* progress, Communicator* ranks) {
-  auto classifier = config.classifier->fresh();
+  auto classifier = classifier_of(config).fresh();
   Progress part(progress, Progress::fine);
   const auto seed = derive_seed(config.seed, fmt::format("train/{}", pair.number), fold);
   if (pair.numerator.streamed() || pair.denominator.streamed()) {
@@ -156,7 +166,7 @@ std::vector<CrossFit> CrossFit::train(const std::vector<Pair>& pairs, const Rati
     check_same_size("CrossFit::fit", "denominator", pair.denominator.samples().features(),
                     pair.numerator.samples().features(), "features, as the numerator");
   const std::size_t count = pairs.size() * config.folds;
-  auto* const ranks = together(tasks, count, config.classifier->shares());
+  auto* const ranks = together(tasks, count, classifier_of(config).shares());
   const auto one = [&](std::size_t task) {
     return train_fold(pairs[task / config.folds], config, task % config.folds, progress, ranks);
   };
@@ -216,9 +226,10 @@ CrossFit::Calibrators CrossFit::calibrate_fold(const Pair& pair, const RatioConf
   const auto bottom = held_out_side(pair.denominator, *classifiers_[fold], fold);
   const CalibrationSet set{top.logits, bottom.logits, top.weights, bottom.weights};
   Calibrators out;
-  out.push_back(config.calibrator->fresh());
+  const auto& calibrator = calibrator_of(config);
+  out.push_back(calibrator.fresh());
   out.back()->fit(set);
-  auto replicas = config.calibrator->fit_replicas(
+  auto replicas = calibrator.fit_replicas(
       set, config.replicas,
       [&](std::size_t replica, std::span<double> top_counts, std::span<double> bottom_counts) {
         pair.numerator.replica_counts(replica, fold, top_counts);

@@ -10,6 +10,7 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/simulators/design.hpp"
 
 namespace neyman {
 
@@ -60,11 +61,49 @@ LogRatios MixtureRatio::log_ratios(MatrixView x, std::span<const double> numerat
   return out;
 }
 
+std::vector<double> default_reference(const ParameterSpace& parameters,
+                                      const MixtureWeights& weights) {
+  const auto positive = [&](std::span<const double> point) {
+    try {
+      const auto shares = weights(point);
+      return std::all_of(shares.begin(), shares.end(), [](double w) { return w > 0.0; });
+    } catch (const ArgumentError&) {
+      return false;
+    }
+  };
+  std::vector<double> middle;
+  for (const auto& p : parameters) middle.push_back(0.5 * (p.low + p.high));
+  if (positive(middle)) return middle;
+  constexpr std::size_t trials = 4096;
+  const Matrix points =
+      Design(parameters, {.kind = Design::Kind::sobol}).draw(trials, 0, "reference");
+  std::vector<double> sum(parameters.size(), 0.0);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < trials; ++i) {
+    if (!positive(points.row(i))) continue;
+    ++count;
+    for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += points(i, p);
+  }
+  for (double& value : sum) value /= static_cast<double>(std::max<std::size_t>(count, 1));
+  if (count == 0 || !positive(sum))
+    throw ArgumentError(
+        "reference: is missing, and no point of the ranges is found at which every component has a "
+        "share; give one");
+  return sum;
+}
+
+namespace {
+
+MixtureWeights weights_of(const std::shared_ptr<const Mixture>& mixture) {
+  if (mixture == nullptr) fail_argument("ExactMixtureRatio", "mixture", "null", "a mixture");
+  return {mixture->weight_expressions(), mixture->components().size()};
+}
+
+}  // namespace
+
 ExactMixtureRatio::ExactMixtureRatio(std::shared_ptr<const Mixture> mixture,
                                      std::vector<double> reference)
-    : MixtureRatio(MixtureWeights(mixture->weight_expressions(), mixture->components().size()),
-                   std::move(reference)),
-      mixture_(std::move(mixture)) {
+    : MixtureRatio(weights_of(mixture), std::move(reference)), mixture_(std::move(mixture)) {
   for (std::size_t c = 0; c < mixture_->components().size(); ++c)
     if (!mixture_->components()[c]->has_density())
       fail_argument("ExactMixtureRatio", fmt::format("component '{}'", mixture_->names()[c]),

@@ -74,6 +74,7 @@ Json study_part(const Results& r) {
       {"levels", r.levels},
       {"data", r.data_source},
       {"events", r.events}};
+  if (!r.data_note.empty()) out["data_note"] = r.data_note;
   if (r.quick) out["quick"] = true;
   return out;
 }

@@ -528,6 +528,7 @@ void add_asked(const Results& r, Page& page) {
     add("Budget for training", count_words(training->second, "event"));
   if (r.quick) add("Size", "quick: a tenth of what the study asks for");
   add("Data", data_words(r));
+  add("Columns of the data", r.data_note);
   if (r.outside > 0) add("Outside the calibrated range", count_words(r.outside, "event"));
   add("Ratio", r.ratio);
   add("Classifier", r.classifier);

@@ -361,10 +361,14 @@ void add_checks(const Results& r, const Pen& pen, Lines& lines) {
     first = false;
     if (display_width(name) <= most) {
       lines.add_line(label, verdict + "  " + padded(name, widest + 1) + value);
-      continue;
+    } else {
+      lines.add_line(label, verdict + "  " + value);
+      lines.add("", name);
     }
-    lines.add_line(label, verdict + "  " + value);
-    lines.add("", name);
+    // Why it is no pass.
+    if (check.verdict != Diagnostic::Verdict::pass && !check.note.empty())
+      for (const auto& line : wrap(check.note, page_width - margin - 8))
+        lines.add_line("", std::string(8, ' ') + line);
   }
   if (r.diagnostics.empty()) return;
   const auto all = together(r);
@@ -386,6 +390,7 @@ std::string summary(const Results& results, bool colour) {
   lines.wrapped(fmt::format("{} · {} · seed {}", data_words(results, false), results.classifier,
                             results.seed),
                 Ink::dim);
+  if (!results.data_note.empty()) lines.wrapped(results.data_note, Ink::dim);
   lines.blank();
   add_fit(results, pen, lines);
   for (const auto& words : results.measurement_words) lines.add("measured", words);

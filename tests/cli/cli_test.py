@@ -576,6 +576,34 @@ class Fit(Folder):
                 self.assertLessEqual(abs(first - second), 1e-12)
         self.assertEqual(files_in(self.folder / "again"), ["report.html", "results.json", "run.log"])
 
+    def test_columns_are_found_by_their_names(self):
+        rows = (self.folder / "events.csv").read_text().splitlines()[1:]
+        estimate = read_json(self.folder / "out" / "results.json")["fit"]["parameters"]["gamma"]
+        for name, header in (("named", "id,x"), ("other", "id,mass"), ("bare", None)):
+            lines = rows if header is None else [header, *(f"{i},{v}" for i, v in enumerate(rows))]
+            self.write(f"{name}.csv", "\n".join(lines) + "\n")
+        done = self.fit("named.csv", "--json")
+        found = json.loads(done.stdout)["results"]
+        self.assertEqual(found["fit"]["parameters"]["gamma"]["estimate"], estimate["estimate"])
+        self.assertIn("id is no feature of the model", found["study"]["data_note"])
+        self.refused(self.fit("other.csv"), "has the columns id, mass, but must have x", "--columns")
+        done = self.fit("other.csv", "--columns", "mass", "--json")
+        self.assertEqual(json.loads(done.stdout)["results"]["fit"]["parameters"]["gamma"]["estimate"],
+                         estimate["estimate"])
+        self.refused(self.fit("other.csv", "--columns", "id,mass"), "--columns: names 2 columns")
+        done = self.fit("bare.csv")
+        self.assertIn("the columns of bare.csv have no names", done.stdout)
+        # A study says it as well.
+        self.write("bare.toml", (self.folder / "study.toml").read_text().replace("events.csv", "bare.csv"))
+        self.assertIn("have no names", neyman("check", "bare.toml", cwd=self.folder).stdout)
+
+    def test_rows_that_cannot_be_used(self):
+        self.write("nan.csv", "x\n0.5\nnan\n")
+        self.refused(self.fit("nan.csv"), "nan.csv:3", "--drop-invalid")
+        self.write("events.dat", "x\n0.5\n1.5\n")
+        self.refused(self.fit("events.dat"), "say which with format")
+        self.assertEqual(self.fit("events.dat", "--format", "csv").returncode, 0)
+
     def test_a_measurement(self):
         """Its model gives for the data of the run what the run gives, discovery and limits too."""
         import random
@@ -688,7 +716,7 @@ class Fit(Folder):
         self.write("words.csv", "x\n1\ntwo\n")
         self.write("all_gaps.csv", "x\nnan\n")
         for arguments, words in (
-                (("other.csv",), ("other.csv", "'x'", "columns are y")),
+                (("other.csv",), ("other.csv", "has the columns y, but must have x")),
                 (("empty.csv",), ("empty.csv", "is empty")),
                 (("header.csv",), ("header.csv", "no rows")),
                 (("words.csv",), ("words.csv:3", "'two'", "number")),
@@ -789,6 +817,15 @@ class Limit(Folder):
         printed = json.loads(self.limit("--json").stdout)
         self.assertEqual((printed["command"], printed["exit_status"]), ("limit", 0))
         self.assertEqual(printed["measurement"], written)
+
+    def test_a_study_is_no_workspace(self):
+        self.write("study.toml", SMALL_STUDY)
+        done = self.limit(workspace="study.toml")
+        self.fails(done, "study.toml: is a study", "neyman run study.toml")
+        self.write("text.json", "mu = 1\n")
+        done = self.limit(workspace="text.json")
+        self.fails(done, "text.json: is not JSON: it cannot be read beyond line 1")
+        self.assertNotIn("exception", done.stderr)
 
     def test_blind_and_with_toys(self):
         blind = json.loads(self.limit("--asimov", "0", "--json").stdout)["measurement"]

@@ -184,8 +184,8 @@ class Schema(unittest.TestCase):
         across_simulator_undefined across_too_few_samples compare_across components_dimensions
         components_same_name contours_unknown_parameter coverage_point_outside data_and_no_truth
         data_column_missing data_features data_file_is_a_folder data_file_missing data_not_finite
-        data_weights_missing diagnostics_against_outside ensemble_point_outside hypothesis_outside
-        hypothesis_unknown_parameter level_extreme missing_reference mixture_with_one_model_keys
+        data_other_names data_weights_missing diagnostics_against_outside ensemble_point_outside hypothesis_outside
+        hypothesis_unknown_parameter level_extreme mixture_with_one_model_keys
         not_a_number parameter_name parameter_named_like_a_function range_reversed
         reference_outside_range reference_unknown_parameter test_null_is_alternative
         too_few_samples truth_outside_range weight_assignment weight_syntax_error

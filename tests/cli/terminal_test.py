@@ -303,7 +303,7 @@ class Advice(Folder):
         self.neyman("run", "mine/study.toml", "--until", "report", "--quiet", "--no-figures")
         self.write("other.csv", "y\n1\n2\n")
         self.advised(self.neyman("fit", "mine/out/model.h5", "--data", "other.csv"),
-                     "columns are y", "trained with the columns x")
+                     "has the columns y, but must have x", "trained with the columns x")
         for command in (("run", "mine/study.toml"),
                         ("fit", "mine/out/model.h5", "--data", "events.csv"),
                         ("diagnose", "mine/study.toml")):

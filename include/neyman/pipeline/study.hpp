@@ -65,10 +65,20 @@ struct Study {
   std::optional<Measurement> measurement;
 
   struct Data {
-    std::optional<std::string> file;
-    ReadOptions options;
-    /// Simulated at the truth where there is no file; a measurement has as many as it expects.
+    /// A file, and how its columns become the features, which names decide where it has any.
+    struct File {
+      std::string name;
+      ReadOptions options;
+    };
+    std::vector<File> files;
+    /// In the place of files: events that a program holds, with the features of the study.
+    std::shared_ptr<const Samples> given;
+    ReadOptions options;  ///< as the study says, for every file
+    std::string note;     ///< what a user should know of how the columns were taken
+    /// Simulated at the truth where there are none; a measurement has as many as it expects.
     std::size_t events = 5000;
+
+    bool observed() const { return given != nullptr || !files.empty(); }
   } data;
 
   std::vector<double> levels = {0.683, 0.95};
@@ -107,12 +117,15 @@ struct Study {
 /// Reads a study and validates all of it: keys, types, ranges, expressions, files and columns.
 /// @throw StudyError with every problem, each with file and line; FileError where the file
 ///   cannot be read.
-Study read_study(const std::string& path);
+/// `observed`: events that a program holds are the data, whatever [data] says of files. Their
+/// columns are taken by their names; those with default names or none in order.
+Study read_study(const std::string& path, std::shared_ptr<const Samples> observed = nullptr);
 /// The same from a text; `folder` is where relative file names start.
 Study parse_study(const std::string& text, const std::string& name, const std::string& folder);
 /// The same from settings that a program made, for example from a Python dict; problems name
 /// `name`.
-Study make_study(SettingValue::Table settings, const std::string& name, const std::string& folder);
+Study make_study(SettingValue::Table settings, const std::string& name, const std::string& folder,
+                 std::shared_ptr<const Samples> observed = nullptr);
 
 /// All that a study file may hold, noted by the calls of `read_study` that read it. Opens no files
 /// and simulates nothing.

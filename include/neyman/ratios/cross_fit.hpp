@@ -22,8 +22,10 @@ class Tasks;
 
 /// How a ratio is learned from samples.
 struct RatioConfig {
-  std::shared_ptr<const Classifier> classifier;  ///< unfitted; copies of it are trained
-  std::shared_ptr<const Calibrator> calibrator;  ///< unfitted; copies of it are fitted
+  /// Unfitted; copies of it are trained. Null: "mlp".
+  std::shared_ptr<const Classifier> classifier = nullptr;
+  /// Unfitted; copies of it are fitted. Null: "smooth".
+  std::shared_ptr<const Calibrator> calibrator = nullptr;
   std::size_t folds = 5;      ///< each event trains in all folds but one, which it calibrates
   std::size_t replicas = 40;  ///< bootstrap replicas of calibration and normalisation
   bool normalise = true;      ///< make the mean of r̂ over the denominator one

@@ -53,6 +53,13 @@ class MixtureRatio : public Ratio {
   std::vector<double> reference_;
 };
 
+/// θ1 where nobody chooses one, at which every component has a share: the middle of the ranges, or,
+/// where the weights there are not all positive, the mean of the points of the ranges where they
+/// are.
+/// @throw ArgumentError where no such point is found.
+std::vector<double> default_reference(const ParameterSpace& parameters,
+                                      const MixtureWeights& weights);
+
 /// The exact component ratios of a mixture whose components know their densities.
 class ExactMixtureRatio final : public MixtureRatio {
  public:

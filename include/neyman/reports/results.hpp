@@ -79,7 +79,8 @@ struct Results {
   std::string ratio;                         ///< "decomposed", "separable", "classifier", …
   std::string classifier, calibration;       ///< kinds
   std::string data_source;                   ///< file name, or "simulated at the truth"
-  std::size_t events = 0;                    ///< of the data
+  std::string data_note;   ///< how its columns were taken, where that is to be known
+  std::size_t events = 0;  ///< of the data
   std::vector<double> levels;
   bool quick = false;  ///< made small, to be tried out: not to be used as a result
 
