@@ -255,7 +255,7 @@ class Study:
         observed = None if data is None else _events(data)._core
         if isinstance(study, Mapping):
             table = dict(study)
-            if not isinstance(table.get("data", {}), Mapping) or _holds_events(table.get("data", {})):
+            if _holds_events(table.get("data")):
                 raise ArgumentError("Study: data in the dict holds events, but must hold keys such as "
                                     "file; give the events as neyman.Study(study, data=x), or as "
                                     "neyman.run(study, data=x)")
@@ -293,10 +293,11 @@ def _events(data: Any) -> Samples:
     return data if isinstance(data, Samples) else Samples(data)
 
 
-def _holds_events(table: Mapping[str, Any]) -> bool:
-    """Whether a [data] table holds an array where only names and numbers belong."""
-    return any(hasattr(value, "__array__") and not np.isscalar(value) and np.ndim(value) > 0
-               for value in table.values())
+def _holds_events(value: Any) -> bool:
+    """Whether [data] is an array, or holds one where only names and numbers belong."""
+    if isinstance(value, Mapping):
+        return any(_holds_events(entry) for entry in value.values())
+    return isinstance(value, Samples) or (hasattr(value, "__array__") and np.ndim(value) > 0)
 
 
 def _with_functions(simulator: Any, parameters: Any) -> Any:

@@ -261,10 +261,11 @@ def test_observed_events_may_be_an_array(tmp_path):
     # In a folder the fit is done again where the data are others, and the training is kept.
     out = tmp_path / "out"
     study = neyman.Study(TWO, data=x)
-    assert neyman.run(study, out=out).fit.to_dict() == result.fit.to_dict()
+    first = neyman.run(study, out=out)
+    assert first.fit.to_dict() == result.fit.to_dict()
     other = neyman.run(TWO, data=x + [0.5, 0.0], out=out)
     assert other.fit.parameters.mu.estimate > result.fit.parameters.mu.estimate + 0.3
-    assert "train" not in other.timing or other.timing.train == 0
+    assert other.timing.train == first.timing.train
 
 
 def test_weights_of_observed_events_count():
@@ -277,10 +278,11 @@ def test_weights_of_observed_events_count():
 @pytest.mark.parametrize("call, error, words", [
     (lambda: neyman.Study({**TWO, "data": two_features()}), neyman.ArgumentError, "data=x"),
     (lambda: neyman.Study({**TWO, "data": {"x": two_features()}}), neyman.ArgumentError, "data=x"),
+    (lambda: neyman.Study({**TWO, "data": "observed.csv"}), neyman.StudyError, "must be a table"),
     (lambda: neyman.run(neyman.Study(TWO, data=two_features()), data=two_features()),
      neyman.ArgumentError, "data is given beside"),
     (lambda: neyman.Study(TWO, data=two_features()[:, :1]), neyman.StudyError, "1 columns without"),
-    (lambda: neyman.Study(TWO, data="observed.csv"), neyman.ArgumentError, "x is 'observed.csv'"),
+    (lambda: neyman.Study(TWO, data="observed.csv"), neyman.ArgumentError, "x is an array of <U"),
     (lambda: neyman.Study({**TWO, "data": {"weights": "w"}}, data=two_features()), neyman.StudyError,
      "data.weights"),
 ])

@@ -80,7 +80,7 @@ def test_pandas_by_name():
     (lambda: neyman.ClassifierRatio([0.0] * 9, [1.0] * 9, classifier="mpl"), "mpl"),
     (lambda: neyman.ClassifierRatio([0.0] * 9, [1.0] * 9, numerator_weights=[1]), "weights"),
     (lambda: neyman.DecomposedRatio(NORMAL, 0, samples=100), "mixture"),
-    (lambda: neyman.DecomposedRatio(MIXTURE, None, samples=100), "reference"),
+    (lambda: neyman.DecomposedRatio(MIXTURE, [1, 2], samples=100), "reference"),
     (lambda: neyman.ParameterizedRatio(NORMAL, "sobl"), "sobl"),
     (lambda: neyman.ParameterizedRatio(NORMAL, across="sideways"), "sideways"),
     (lambda: neyman.SeparableRatio(neyman.Samples([[1.0]]), "sobol", NORMAL.parameters), "θ|theta"),

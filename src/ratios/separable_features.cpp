@@ -16,6 +16,8 @@ namespace {
 
 /// Quantiles are taken of at most this many events.
 constexpr std::size_t quantile_events = 100000;
+/// Of values about their median; beyond this or its inverse, squares leave the range of doubles.
+constexpr double least_reach = 1e-100;
 
 double quantile(const std::vector<double>& sorted, double p) {
   return sorted[static_cast<std::size_t>(p * static_cast<double>(sorted.size() - 1) + 0.5)];
@@ -26,6 +28,7 @@ double quantile(const std::vector<double>& sorted, double p) {
 Whitening::Whitening(MatrixView x, std::span<const double> weights) {
   const std::size_t features = x.cols(), events = x.rows();
   const std::size_t step = std::max<std::size_t>(1, events / quantile_events);
+  std::vector<double> units;  // of the sums: 1 unless squares would leave the range of doubles
   for (std::size_t f = 0; f < features; ++f) {
     std::vector<double> values;
     for (std::size_t i = 0; i < events; i += step) values.push_back(x(i, f));
@@ -34,9 +37,13 @@ Whitening::Whitening(MatrixView x, std::span<const double> weights) {
     const bool heavy = quantile(values, 0.9999) - quantile(values, 0.0001) > 12.0 * width;
     median_.push_back(quantile(values, 0.5));
     width_.push_back(heavy && width > 0.0 ? width : 0.0);
+    const double reach = std::max(values.back() - median_[f], median_[f] - values.front());
+    const bool ordinary =
+        width_[f] > 0.0 || !(reach > 0.0) || (reach > least_reach && reach < 1.0 / least_reach);
+    units.push_back(ordinary ? 1.0 : std::min(reach, 1e300));
   }
   if (features > most_linear) {
-    scale_each(x, weights);
+    scale_each(x, weights, units);
     return;
   }
   struct Sums {
@@ -55,7 +62,8 @@ Whitening::Whitening(MatrixView x, std::span<const double> weights) {
           const double w = weights.empty() ? 1.0 : weights[i];
           // About the median, so that far-off features lose no digits.
           for (std::size_t f = 0; f < features; ++f)
-            row[static_cast<Eigen::Index>(f)] = compressed(f, x(i, f)) - compressed(f, median_[f]);
+            row[static_cast<Eigen::Index>(f)] =
+                (compressed(f, x(i, f)) - compressed(f, median_[f])) / units[f];
           part.weight += w;
           part.first += w * row;
           part.second.selfadjointView<Eigen::Lower>().rankUpdate(row, w);
@@ -72,7 +80,7 @@ Whitening::Whitening(MatrixView x, std::span<const double> weights) {
   Eigen::MatrixXd covariance = Eigen::MatrixXd(sums.second.selfadjointView<Eigen::Lower>());
   covariance = covariance / sums.weight - mean * mean.transpose();
   for (std::size_t f = 0; f < features; ++f)
-    mean_.push_back(mean[static_cast<Eigen::Index>(f)] + compressed(f, median_[f]));
+    mean_.push_back(mean[static_cast<Eigen::Index>(f)] * units[f] + compressed(f, median_[f]));
   // In units of each feature's own spread, so that a small feature is not taken for a constant.
   Eigen::VectorXd scale(n);
   for (Eigen::Index f = 0; f < n; ++f)
@@ -86,11 +94,12 @@ Whitening::Whitening(MatrixView x, std::span<const double> weights) {
     const double factor = variance > 1e-9 ? 1.0 / std::sqrt(variance) : 0.0;
     for (Eigen::Index c = 0; c < n; ++c)
       map_(static_cast<std::size_t>(r), static_cast<std::size_t>(c)) =
-          factor * solver.eigenvectors()(c, r) * scale[c];
+          factor * solver.eigenvectors()(c, r) * scale[c] / units[static_cast<std::size_t>(c)];
   }
 }
 
-void Whitening::scale_each(MatrixView x, std::span<const double> weights) {
+void Whitening::scale_each(MatrixView x, std::span<const double> weights,
+                           const std::vector<double>& units) {
   const std::size_t features = x.cols();
   struct Sums {
     double weight = 0.0;
@@ -107,7 +116,7 @@ void Whitening::scale_each(MatrixView x, std::span<const double> weights) {
           const double w = weights.empty() ? 1.0 : weights[i];
           part.weight += w;
           for (std::size_t f = 0; f < features; ++f) {
-            const double value = compressed(f, x(i, f)) - middle[f];
+            const double value = (compressed(f, x(i, f)) - middle[f]) / units[f];
             part.first[f] += w * value;
             part.second[f] += w * value * value;
           }
@@ -126,9 +135,9 @@ void Whitening::scale_each(MatrixView x, std::span<const double> weights) {
   for (std::size_t f = 0; f < features; ++f) {
     const double mean = sums.first[f] / sums.weight, square = sums.second[f] / sums.weight;
     const double variance = square - mean * mean;
-    mean_.push_back(mean + middle[f]);
+    mean_.push_back(mean * units[f] + middle[f]);
     // A constant carries nothing; it may seem to vary by what rounding leaves.
-    map_(0, f) = variance > 1e-14 * square ? 1.0 / std::sqrt(variance) : 0.0;
+    map_(0, f) = variance > 1e-14 * square ? 1.0 / std::sqrt(variance) / units[f] : 0.0;
   }
 }
 

@@ -39,7 +39,7 @@ class Whitening {
 
  private:
   double compressed(std::size_t feature, double value) const;
-  void scale_each(MatrixView x, std::span<const double> weights);
+  void scale_each(MatrixView x, std::span<const double> weights, const std::vector<double>& units);
 
   std::vector<double> median_, width_;  // width 0: not compressed
   std::vector<double> mean_;

@@ -329,6 +329,31 @@ struct SixMeans {
 };
 
 // The error of log r between two θ near the truth, beside how much that log r varies.
+// Features in units in which their squares are beyond the range of doubles.
+TEST(SeparableRatio, UnitsOfFeaturesDoNotMatter) {
+  const std::vector<double> units{1e200, 1e-200, 1e160}, theta0{0.5, -0.5}, theta1{-0.5, 1.0};
+  const auto in_units = [&](Matrix x) {
+    for (std::size_t i = 0; i < x.rows(); ++i)
+      for (std::size_t j = 0; j < 3; ++j) x(i, j) *= units[j];
+    return x;
+  };
+  const Design design(plane);
+  auto events = simulate_plane(design, 10000, 1);
+  const SeparableRatio plain(events, design, quick());
+  events.x = in_units(std::move(events.x));
+  const SeparableRatio scaled(events, design, quick());
+  const Matrix x = data_at(theta0, 500, 3);
+  const auto expected = plain.log_ratios(x, theta0, theta1);
+  const auto found = scaled.log_ratios(in_units(x), theta0, theta1);
+  double difference = 0.0, size = 0.0;
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    difference += std::pow(found[i] - expected[i], 2);
+    size += std::pow(expected[i], 2);
+  }
+  // The same network but for rounding in the whitening.
+  EXPECT_LT(difference, 1e-3 * size);
+}
+
 TEST(SeparableRatio, ManyParametersAreLearnedByContrast) {
   const SixMeans problem;
   SeparableRatio::Config config;
