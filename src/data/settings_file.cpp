@@ -95,9 +95,9 @@ Settings parse_settings(std::string_view text, const std::string& name) {
 
 std::vector<std::string> read_file_names(Settings& settings, Key key, const std::string& folder) {
   std::vector<std::string> names;
-  if (settings.describing() || settings.is_list(key.name)) names = settings.texts(key, {});
   if (settings.describing() || (settings.has(key.name) && !settings.is_list(key.name)))
     names = {settings.text(key, "")};
+  if (settings.describing() || settings.is_list(key.name)) names = settings.texts(key, {});
   if (settings.describing()) return {};
   std::vector<std::string> out;
   for (const auto& name : names) {
