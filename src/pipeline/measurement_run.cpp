@@ -9,7 +9,9 @@
 #include "neyman/measurements/model_fit.hpp"
 #include "neyman/pipeline/measurement_study.hpp"
 #include "neyman/reports/symbol.hpp"
+#include "neyman/reports/terminal.hpp"
 #include "pipeline/stages.hpp"
+#include "reports/words.hpp"
 
 namespace neyman::pipeline {
 
@@ -92,17 +94,18 @@ void note_summary(const MeasurementSummary& summary, Results& results) {
     words.push_back(fmt::format("The data are impossible with {} = 0", name));
   else if (found && found->ok)
     words.push_back(
-        fmt::format("Against {} = 0: {:.2f} standard deviations (p = {:.2g}); {:.2f} "
+        fmt::format("Against {} = 0: {:.2f} standard deviations (p = {}); {:.2f} "
                     "expected with {} = 1",
-                    name, found->significance, found->p_value, found->expected_significance, name));
-  const auto add_limit = [&](double level, double observed, double expected, const char* how) {
-    words.push_back(fmt::format("{} < {:.4g} at {:.6g} % by CLs ({}); {:.4g} expected with {} = 0",
-                                name, observed, 100.0 * level, how, expected, name));
+                    name, found->significance, reports::format_number(found->p_value, 2),
+                    found->expected_significance, name));
+  const auto add_limit = [&](const auto& limit, const char* how) {
+    words.push_back(fmt::format("{} < {} at {} by CLs ({}); {} expected with {} = 0", name,
+                                reports::rounded_limit(limit.observed, limit),
+                                reports::level_words(limit.level), how,
+                                reports::rounded_limit(limit.expected[2], limit), name));
   };
-  if (const auto& limit = summary.limit)
-    add_limit(limit->level, limit->observed, limit->expected[2], "asymptotic formulae");
-  if (const auto& limit = summary.toy_limit)
-    add_limit(limit->level, limit->observed, limit->expected[2], "toys");
+  if (const auto& limit = summary.limit) add_limit(*limit, "asymptotic formulae");
+  if (const auto& limit = summary.toy_limit) add_limit(*limit, "toys");
 }
 
 /// The fit of a model to data, with intervals and curves, and what is told of it.

@@ -13,6 +13,7 @@
 #include "reports/chrome.hpp"
 #include "reports/subscripts.hpp"
 #include "reports/utf8.hpp"
+#include "reports/words.hpp"
 
 namespace neyman::reports {
 
@@ -354,7 +355,8 @@ std::string headline_card(const Headline& h, Range range) {
   for (const auto& interval : h.intervals)
     intervals +=
         fmt::format("<span>{}\u00a0% {}</span>\n", format_number(100.0 * interval.level, 6),
-                    format_interval(interval.range.low, interval.range.high));
+                    interval_words({interval.level, interval.range.low, interval.range.high},
+                                   0.5 * (h.error_low + h.error_high)));
   if (h.truth)
     intervals += fmt::format("<span>truth {} (dashed)</span>\n", format_number(*h.truth, 6));
   std::string out = fmt::format(

@@ -122,8 +122,8 @@ std::optional<Figure> profile_figure(const MeasurementSummary& s) {
   panel.y_range = Range{0.0, top};
   panel.x_range = Range{scan.values.front(), scan.values.back()};
   panel.series.emplace_back(Span{Axis::x, interval.low, interval.high, "", Role::band68});
-  for (const double level : {0.6827, 0.95})
-    panel.series.emplace_back(ReferenceLine{Axis::y, chi2_quantile(level), level_words(level),
+  for (const auto& [level, words] : {std::pair(0.6827, 0.683), std::pair(0.95, 0.95)})
+    panel.series.emplace_back(ReferenceLine{Axis::y, chi2_quantile(level), level_words(words),
                                             Role::reference, Dash::dotted});
   const bool nuisance = s.model.size() > 1;
   if (nuisance)
@@ -141,7 +141,7 @@ std::optional<Figure> profile_figure(const MeasurementSummary& s) {
   figure.caption = fmt::format(
       "−2 log Λ of {} with the thresholds of the confidence levels (dotted); shaded, the 68.3 % "
       "interval {}.{}{}",
-      name, interval_words(interval),
+      name, interval_words(interval, s.fit.error(s.model.interest())),
       nuisance ? " The curve of nuisance parameters that are held is narrower: what is between "
                  "them is the systematic part of the error."
                : "",
@@ -328,8 +328,8 @@ std::optional<Figure> impacts_figure(const MeasurementSummary& s) {
       "and everything is fitted again." +
       (first != nullptr && first->ok
            ? fmt::format(" The largest impact is that of {}: {} and {}.",
-                         short_name(s, first->parameter), signed_number(first->up),
-                         signed_number(first->down))
+                         short_name(s, first->parameter), signed_number(first->up, impact_scale(s)),
+                         signed_number(first->down, impact_scale(s)))
            : std::string());
   return figure;
 }
@@ -361,10 +361,6 @@ std::vector<std::size_t> correlated(const MeasurementSummary& s, const Matrix& r
 }
 
 /// With two decimals, so that it fits into its cell.
-std::string cell_number(double value) {
-  return fmt::format("{}{:.2f}", value <= -0.005 ? "−" : "", std::abs(value));
-}
-
 std::optional<Figure> correlations_figure(const MeasurementSummary& s) {
   if (!s.fit.ok()) return std::nullopt;
   const Matrix rho = correlations(s.fit);
@@ -397,8 +393,8 @@ std::optional<Figure> correlations_figure(const MeasurementSummary& s) {
       const double value = rho(shown[i], shown[j]);
       map.values[(n - 1 - i) * n + j] = value;
       if (n <= most_numbers)
-        words.push_back({static_cast<double>(j), row, cell_number(value), false, Align::centre,
-                         std::abs(value) > 0.75 ? Role::light : Role::dark});
+        words.push_back({static_cast<double>(j), row, correlation_words(value), false,
+                         Align::centre, std::abs(value) > 0.75 ? Role::light : Role::dark});
       if (j > i && std::abs(value) > std::abs(rho(most.first, most.second)))
         most = {shown[i], shown[j]};
     }
@@ -419,7 +415,7 @@ std::optional<Figure> correlations_figure(const MeasurementSummary& s) {
           "From the covariance at the fit. The largest correlation is that of {} and {}, "
           "{}.",
           short_name(s, most.first), short_name(s, most.second),
-          number(rho(most.first, most.second), 2));
+          correlation_words(rho(most.first, most.second)));
   figure.panels = {std::move(panel)};
   return figure;
 }

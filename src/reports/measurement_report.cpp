@@ -49,7 +49,7 @@ Table parameter_table(const MeasurementSummary& s) {
     table.rows.push_back({symbol(s.model.parameters()[p].name), rounded(s.fit.point[p], error),
                           s.model.fixed()[p]  ? "held"
                           : s.fit.at_bound[p] ? "at the end of its range"
-                                              : number(error, 2),
+                                              : rounded(error, error),
                           s.intervals[p].ok ? interval_words(s.intervals[p], error) : "—"});
   }
   return table;
@@ -78,11 +78,11 @@ Table limit_table(const MeasurementSummary& s) {
   table.numeric = {false, true, true, true, true};
   const auto add = [&](const auto& limit, const std::string& how) {
     const auto between = [&](std::size_t low, std::size_t high) {
-      return fmt::format("{} to {}", number(limit.expected[low], 3),
-                         number(limit.expected[high], 3));
+      return fmt::format("{} to {}", rounded_limit(limit.expected[low], limit),
+                         rounded_limit(limit.expected[high], limit));
     };
-    table.rows.push_back({how, number(limit.observed, 4), number(limit.expected[2], 4),
-                          between(1, 3), between(0, 4)});
+    table.rows.push_back({how, rounded_limit(limit.observed, limit),
+                          rounded_limit(limit.expected[2], limit), between(1, 3), between(0, 4)});
   };
   if (s.limit) add(*s.limit, "asymptotic formulae");
   if (s.toy_limit) add(*s.toy_limit, count_words(s.options.toys, "toy") + " a value");
@@ -94,14 +94,15 @@ Table nuisance_table(const MeasurementSummary& s) {
   table.caption = "By their impact on the estimate of " + interest_symbol(s);
   table.columns = {"Parameter", "Pull", "Constraint", "Impact of +1σ", "Impact of −1σ"};
   table.numeric = {false, true, true, true, true};
+  const double scale = impact_scale(s);
   for (const auto& row : nuisance_rows(s)) {
     const bool known = row.impact != nullptr && row.impact->ok;
     const double pull = row.pull->pull;
     table.rows.push_back({symbol(s.model.parameters()[row.parameter].name),
                           fmt::format("{}{:.2f}", pull <= -0.005 ? "−" : "+", std::abs(pull)),
                           fmt::format("{:.2f}", row.pull->constraint),
-                          known ? signed_number(row.impact->up) : "—",
-                          known ? signed_number(row.impact->down) : "—"});
+                          known ? signed_number(row.impact->up, scale) : "—",
+                          known ? signed_number(row.impact->down, scale) : "—"});
   }
   return table;
 }

@@ -48,8 +48,20 @@ std::vector<std::string> short_names(const MeasurementSummary& summary,
   return out;
 }
 
-std::string signed_number(double value) {
-  return (value < 0.0 ? "−" : "+") + number(std::abs(value), 2);
+std::string signed_number(double value, double scale) {
+  if (!std::isfinite(value)) return number(value);
+  const double digits = scale > 0.0 ? 2.0 - std::floor(std::log10(scale)) : 2.0;
+  if (!(digits >= 0.0 && digits < 7.0))
+    return (value < 0.0 ? "−" : "+") + number(std::abs(value), 3);
+  return fmt::format("{}{:.{}f}", value < 0.0 ? "−" : "+", std::abs(value),
+                     static_cast<int>(digits));
+}
+
+double impact_scale(const MeasurementSummary& summary) {
+  double largest = 0.0;
+  for (const auto& impact : summary.impacts)
+    if (impact.ok) largest = std::max({largest, std::abs(impact.up), std::abs(impact.down)});
+  return largest;
 }
 
 std::optional<double> statistical_part(const MeasurementSummary& summary) {
@@ -105,16 +117,16 @@ std::string discovery_words(const MeasurementSummary& summary) {
 std::string limit_words(const MeasurementSummary& summary) {
   if (!summary.limit) return {};
   const auto& limit = *summary.limit;
-  std::string text =
-      fmt::format("{} < {} at {} by CL_s with {}; expected without signal {} (±1σ: {} to {}).",
-                  interest_symbol(summary), number(limit.observed, 3), level_words(limit.level),
-                  to_string(summary.options.statistic), number(limit.expected[2], 3),
-                  number(limit.expected[1], 3), number(limit.expected[3], 3));
+  std::string text = fmt::format(
+      "{} < {} at {} by CL_s with {}; expected without signal {} (±1σ: {} to {}).",
+      interest_symbol(summary), rounded_limit(limit.observed, limit), level_words(limit.level),
+      to_string(summary.options.statistic), rounded_limit(limit.expected[2], limit),
+      rounded_limit(limit.expected[1], limit), rounded_limit(limit.expected[3], limit));
   if (summary.toy_limit)
     text += fmt::format(" By {} of each hypothesis: {} < {}, expected {}.",
                         count_words(summary.options.toys, "toy"), interest_symbol(summary),
-                        number(summary.toy_limit->observed, 3),
-                        number(summary.toy_limit->expected[2], 3));
+                        rounded_limit(summary.toy_limit->observed, limit),
+                        rounded_limit(summary.toy_limit->expected[2], limit));
   return text;
 }
 

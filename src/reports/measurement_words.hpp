@@ -20,8 +20,10 @@ std::string short_name(const MeasurementSummary& summary, std::size_t parameter)
 /// Those of several; names that would become the same are longer.
 std::vector<std::string> short_names(const MeasurementSummary& summary,
                                      const std::vector<std::size_t>& parameters);
-/// "+0.12", "−0.3"
-std::string signed_number(double value);
+/// "+0.120", "−0.030": three digits of what has this scale, the same decimals for all beside it.
+std::string signed_number(double value, double scale);
+/// The largest impact, which gives all of them their digits.
+double impact_scale(const MeasurementSummary& summary);
 /// The part of the error that comes from the counts.
 std::optional<double> statistical_part(const MeasurementSummary& summary);
 

@@ -241,20 +241,25 @@ Range shown_range(const Scan& scan, double top) {
   return range.low < range.high ? range : Range{scan.values.front(), scan.values.back()};
 }
 
-std::string curve_words(const Results& r, std::size_t p, double threshold, double level) {
+/// The largest difference of the two curves inside the region; negative where they are not
+/// comparable.
+double curve_difference(const Results& r, std::size_t p, double threshold) {
   const Scan *learned = scan_of(r.fit, p), *exact = scan_of(*r.exact_fit, p);
-  double worst = 0.0;
-  std::size_t compared = 0;
+  double worst = -1.0;
   for (std::size_t i = 0; i < learned->values.size(); ++i) {
     const double value = learned->values[i];
     if (value < exact->values.front() || value > exact->values.back()) continue;
     const double other = interpolate(exact->values, exact->statistic, value);
     if (std::min(other, learned->statistic[i]) > threshold) continue;
     worst = std::max(worst, std::abs(other - learned->statistic[i]));
-    ++compared;
   }
+  return worst;
+}
+
+std::string curve_words(const Results& r, std::size_t p, double threshold, double level) {
+  const double worst = curve_difference(r, p, threshold);
   std::string text;
-  if (compared > 0)
+  if (worst >= 0.0)
     text = fmt::format(" Inside the {} region the learned and the exact curve differ by at most {}",
                        level_words(level), number(worst, 2));
   if (const auto distance = distance_to_exact(r, p))
@@ -325,13 +330,23 @@ std::optional<Figure> likelihood_figure(const Results& r) {
       "−2 log Λ with the thresholds of the confidence levels (dotted); shaded, the intervals of "
       "the learned likelihood, " +
       simulation_words(r);
+  std::vector<std::size_t> compared;
   for (std::size_t p = 0; p < r.parameters.size(); ++p) {
     if (scan_of(r.fit, p) == nullptr) continue;
     figure.panels.push_back(likelihood_panel(r, p, 1.6 * threshold));
-    if (r.exact_fit && scan_of(*r.exact_fit, p) != nullptr) {
-      if (r.parameters.size() > 1) figure.caption += " " + symbol(r.parameters[p].name) + ":";
-      figure.caption += curve_words(r, p, threshold, level);
-    }
+    if (r.exact_fit && scan_of(*r.exact_fit, p) != nullptr) compared.push_back(p);
+  }
+  // Of many parameters, the one whose curves differ most.
+  const auto worst = std::max_element(compared.begin(), compared.end(), [&](auto a, auto b) {
+    return curve_difference(r, a, threshold) < curve_difference(r, b, threshold);
+  });
+  const bool many = compared.size() > most_in_a_sentence;
+  if (many) compared = {*worst};
+  for (const std::size_t p : compared) {
+    if (r.parameters.size() > 1)
+      figure.caption += fmt::format(" {}{}:", symbol(r.parameters[p].name),
+                                    many ? ", where they differ most" : "");
+    figure.caption += curve_words(r, p, threshold, level);
   }
   if (figure.panels.empty()) return std::nullopt;
   set_grid(figure, 360.0, 360.0, 290.0);

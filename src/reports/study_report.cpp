@@ -107,8 +107,8 @@ Headline headline(const Results& r, const FitReport& report, std::size_t p, bool
   const auto distance = distance_to_exact(r, p);
   if (!exact && report.fit.simulation_error(p) > 0.0)
     out.note = fmt::format("statistical error {}, finite simulation {}",
-                           number(report.fit.statistical_error(p), 2),
-                           number(report.fit.simulation_error(p), 2));
+                           rounded(report.fit.statistical_error(p), report.fit.error(p)),
+                           rounded(report.fit.simulation_error(p), report.fit.error(p)));
   if (exact && distance)
     out.note = fmt::format("the learned estimate is {} statistical errors {}",
                            number(std::abs(*distance), 2), *distance >= 0.0 ? "higher" : "lower");
@@ -119,7 +119,41 @@ bool finite(const Headline& h) {
   return std::isfinite(h.estimate) && std::isfinite(h.error_low) && std::isfinite(h.error_high);
 }
 
+/// Of many parameters a row each, all numbers of a row to the digits of the error.
+Table headline_table(const Results& r) {
+  Table table;
+  const bool truth = std::any_of(r.parameters.begin(), r.parameters.end(),
+                                 [](const Parameter& p) { return p.truth.has_value(); });
+  table.columns = {"Parameter", "Estimate"};
+  for (const double level : r.levels) table.columns.push_back(level_words(level));
+  if (r.exact_fit) table.columns.push_back("Exact");
+  if (truth) table.columns.push_back("Truth");
+  table.numeric.assign(table.columns.size(), true);
+  table.numeric[0] = false;
+  for (const std::size_t p : r.parameters.of_interest()) {
+    const double error = r.fit.fit.error(p);
+    const bool bound = at_bound(r, r.fit, p).has_value();
+    std::vector<std::string> row = {symbol(r.parameters[p].name),
+                                    bound ? number(r.fit.fit.point[p], 6) + ", at a bound"
+                                          : measurement(r.fit.fit.point[p], error)};
+    for (std::size_t l = 0; l < r.levels.size(); ++l) {
+      const bool known = p < r.fit.intervals.size() && l < r.fit.intervals[p].size();
+      row.push_back(known ? interval_words(r.fit.intervals[p][l], error) : "");
+    }
+    if (r.exact_fit)
+      row.push_back(measurement(r.exact_fit->fit.point[p], r.exact_fit->fit.error(p)));
+    if (truth)
+      row.push_back(r.parameters[p].truth ? number(*r.parameters[p].truth, 6) : std::string());
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 void add_headlines(const Results& r, Page& page) {
+  if (r.parameters.of_interest().size() > most_in_a_sentence) {
+    page.table(headline_table(r));
+    return;
+  }
   std::vector<Headline> cards;
   for (const std::size_t p : r.parameters.of_interest()) {
     if (auto learned = headline(r, r.fit, p, false); finite(learned)) cards.push_back(learned);
@@ -149,7 +183,9 @@ void add_verdicts(const Results& r, Page& page, const Figures& figures) {
   if (r.diagnostics.empty()) return;
   std::string words = together(r).words;
   words.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(words.front())));
-  page.verdicts(words + ".", check_lines(r, figures));
+  std::string rest = unchecked_words(r);
+  if (!rest.empty()) rest.front() = 'N';
+  page.verdicts(words + "." + (rest.empty() ? "" : " " + rest + "."), check_lines(r, figures));
   for (const auto& check : r.diagnostics) {
     if (check.verdict == Diagnostic::Verdict::pass) continue;
     page.note(verdict_of(check.verdict),
@@ -244,7 +280,10 @@ Table result_table(const Results& r) {
     std::vector<std::string> row = {
         symbol(r.parameters[p].name) + (r.parameters[p].nuisance ? " (nuisance)" : ""), which,
         rounded(report.fit.point[p], report.fit.error(p)),
-        number(report.fit.statistical_error(p), 2), number(report.fit.simulation_error(p), 2)};
+        rounded(report.fit.statistical_error(p), report.fit.error(p)),
+        report.fit.simulation_error(p) > 0.0
+            ? rounded(report.fit.simulation_error(p), report.fit.error(p))
+            : "—"};
     for (std::size_t l = 0; l < r.levels.size(); ++l) {
       const bool known = p < report.intervals.size() && l < report.intervals[p].size();
       row.push_back(known ? interval_words(report.intervals[p][l], report.fit.error(p)) : "");

@@ -59,6 +59,15 @@ std::vector<TextPiece> text_pieces(std::string_view text) {
     const std::size_t head = inside ? 0 : head_at(text);
     const bool latin = head == 1;
     const std::size_t index = head > 0 ? index_at(text.substr(head), latin) : 0;
+    // As it is written where nothing can stand below the line.
+    if (!inside && text.starts_with("CLs") &&
+        (text.size() == 3 || !is_letter_or_digit(decode_utf8(text.substr(3)).code))) {
+      add("CL", false);
+      add("s", true);
+      text.remove_prefix(3);
+      inside = true;
+      continue;
+    }
     if (index > 0) {
       std::string low(text.substr(head + 1, index - 1));
       std::replace(low.begin(), low.end(), '_', ' ');

@@ -162,7 +162,8 @@ void add_one_parameter(const Results& r, const Pen& pen, Lines& lines) {
   std::vector<std::string> notes;
   if (const double simulation = r.fit.fit.simulation_error(0); simulation > 0.0)
     notes.push_back(fmt::format("{} statistical, {} simulation",
-                                number(r.fit.fit.statistical_error(0), 2), number(simulation, 2)));
+                                rounded(r.fit.fit.statistical_error(0), r.fit.fit.error(0)),
+                                rounded(simulation, r.fit.fit.error(0))));
   if (const auto distance = distance_to_exact(r, 0))
     notes.push_back(fmt::format("{:.2f}σ from exact", std::abs(*distance)));
   if (const auto& truth = r.parameters[0].truth) notes.push_back("truth " + number(*truth, 6));

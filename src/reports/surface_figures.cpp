@@ -341,8 +341,8 @@ std::optional<Figure> correlation_figure(const Results& r) {
       const double value = std::isfinite(rho(p, q)) ? rho(p, q) : 0.0;
       map.values[(n - 1 - p) * n + q] = value;
       const bool none = rho(p, p) == 0.0 || rho(q, q) == 0.0;
-      words.push_back({static_cast<double>(q), row, none ? "—" : number(rho(p, q), 2), false,
-                       Align::centre, std::abs(value) > 0.75 ? Role::light : Role::dark});
+      words.push_back({static_cast<double>(q), row, none ? "—" : correlation_words(rho(p, q)),
+                       false, Align::centre, std::abs(value) > 0.75 ? Role::light : Role::dark});
       if (q > p && std::abs(value) > std::abs(rho(a, b))) a = p, b = q;
     }
   }
@@ -356,8 +356,8 @@ std::optional<Figure> correlation_figure(const Results& r) {
   figure.caption =
       fmt::format("From the covariance at the fit{}. The largest is that of {} and {}, {}.{}",
                   r.fit.fit.simulation_covariance.empty() ? "" : ", finite simulation included",
-                  symbol(r.parameters[a].name), symbol(r.parameters[b].name), number(rho(a, b), 2),
-                  bound ? " A parameter at a bound has none." : "");
+                  symbol(r.parameters[a].name), symbol(r.parameters[b].name),
+                  correlation_words(rho(a, b)), bound ? " A parameter at a bound has none." : "");
   figure.panels = {std::move(panel)};
   return figure;
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -44,6 +45,10 @@ std::string rounded(double value, double error) {
   if (!(error > 0.0) || !std::isfinite(error) || !std::isfinite(value)) return number(value);
   const std::string text = format_measurement(value, error);
   return text.starts_with('(') ? number(value) : text.substr(0, text.find(" ±"));
+}
+
+std::string correlation_words(double rho) {
+  return fmt::format("{}{:.2f}", rho <= -0.005 ? "−" : "", std::abs(rho));
 }
 
 std::string interval_words(const Interval& interval, double error) {
@@ -138,8 +143,15 @@ std::string estimate_words(const Results& results, const FitReport& report, std:
 }
 
 std::string answer(const Results& results) {
+  const auto interest = results.parameters.of_interest();
+  const std::string from = count_words(results.events, "event");
+  if (interest.size() > most_in_a_sentence)
+    return results.fit.fit.ok()
+               ? fmt::format("{} from {}.", count_words(interest.size(), "parameter"), from)
+               : fmt::format("The fit of {} to {} did not converge.",
+                             count_words(interest.size(), "parameter"), from);
   std::vector<std::string> parts;
-  for (const std::size_t p : results.parameters.of_interest()) {
+  for (const std::size_t p : interest) {
     std::string part = estimate_words(results, results.fit, p);
     if (p < results.fit.intervals.size() && !results.fit.intervals[p].empty()) {
       const auto& interval = results.fit.intervals[p].front();
@@ -150,7 +162,7 @@ std::string answer(const Results& results) {
   }
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : "; ") + parts[i];
-  text += ", from " + count_words(results.events, "event") + ".";
+  text += ", from " + from + ".";
   return results.fit.fit.ok() ? text : "The fit did not converge. The best point found is " + text;
 }
 
@@ -264,7 +276,8 @@ Together together(const Results& results) {
   }
   const std::size_t all = diagnostics.size(), passed = all - warned.size() - failed.size();
   if (passed == all) {
-    out.words = all == 1 ? "the check passes" : fmt::format("all {} checks pass", all);
+    out.words = all == 1 ? "the only check passes: " + check_words(results, diagnostics[0].name)
+                         : fmt::format("all {} checks pass", all);
     return out;
   }
   std::vector<std::string> parts;
@@ -275,6 +288,25 @@ Together together(const Results& results) {
     parts.push_back(join_words(warned) + (warned.size() == 1 ? " warns" : " warn"));
   out.words = fmt::format("{}", fmt::join(parts, "; "));
   return out;
+}
+
+std::string unchecked_words(const Results& results) {
+  // Those that compare the learned ratio with simulated events.
+  static constexpr std::array of_ratio = {"reweighting", "normalisation", "reliability", "closure"};
+  const auto looks_at_ratio = [](const Diagnostic& check) {
+    return std::any_of(of_ratio.begin(), of_ratio.end(),
+                       [&](const char* name) { return check.name.starts_with(name); });
+  };
+  const bool ratio =
+      std::any_of(results.diagnostics.begin(), results.diagnostics.end(), looks_at_ratio);
+  std::vector<std::string> parts;
+  if (!ratio) parts.push_back("whether the learned ratio agrees with simulated events");
+  if (!results.ensemble && !results.coverage)
+    parts.push_back(results.parameters.size() == 1
+                        ? "how often the interval contains the true value"
+                        : fmt::format("how often the intervals of {} contain the true values",
+                                      count_words(results.parameters.size(), "parameter")));
+  return parts.empty() ? std::string() : "not checked: " + join_words(parts);
 }
 
 std::string check_words(const Results& results, const std::string& name) {

@@ -19,6 +19,13 @@ std::string p_equals(double p);
 std::string measurement(double value, double error);
 /// A value to the digits of its error.
 std::string rounded(double value, double error);
+/// Limits to the digits of half the band of ±1σ that is expected of them.
+template <class Limit>
+std::string rounded_limit(double value, const Limit& limit) {
+  return rounded(value, 0.5 * (limit.expected[3] - limit.expected[1]));
+}
+/// "−0.02": correlations have two decimals.
+std::string correlation_words(double rho);
 /// "[0.0394, 0.0528]", to the digits of the error that belongs to it.
 std::string interval_words(const Interval& interval, double error = 0.0);
 /// "68.3 %"
@@ -45,7 +52,9 @@ std::optional<End> at_bound(const Results& results, const FitReport& report, std
 
 /// "γ = 0.0459 ± 0.0067", or at a bound "γ = 0 (the lower end of its range)".
 std::string estimate_words(const Results& results, const FitReport& report, std::size_t parameter);
-/// All parameters, with the first level's intervals, from so many events.
+/// Of more parameters of interest a sentence with their estimates is not read: a table is.
+inline constexpr std::size_t most_in_a_sentence = 2;
+/// All parameters, with the first level's intervals, from so many events; or how many they are.
 std::string answer(const Results& results);
 /// "5000 events from `observed.csv`", or "5000 events simulated at the truth".
 std::string data_words(const Results& results, bool code = true);
@@ -70,6 +79,9 @@ struct Together {
   std::string words = {};
 };
 Together together(const Results& results);
+/// What none of the checks has looked at: "not checked: how often the interval contains the true
+/// value"; empty where there is no such thing.
+std::string unchecked_words(const Results& results);
 
 /// The name of a check, with the symbol of the parameter that it may end with: "reference: α".
 std::string check_words(const Results& results, const std::string& name);

@@ -52,6 +52,29 @@ TEST(MeasurementReport, TheResultThenItsParts) {
   for (const auto& figure : measurement_figures(summary)) place_in(page, figure.name);
 }
 
+// Numbers that stand side by side have the same decimals.
+TEST(MeasurementReport, LimitsAndImpactsAreRoundedAlike) {
+  auto summary = example::measured(example::search(4, 3));
+  ASSERT_TRUE(summary.limit);
+  summary.toy_limit.reset();
+  summary.limit->observed = 1.8807;
+  summary.limit->expected = {0.6503, 0.8749, 1.2266, 1.7495, 2.4402};
+  ASSERT_EQ(summary.impacts.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double part = i == 0 ? 1.0 : 0.1;
+    summary.impacts[i].ok = true;
+    summary.impacts[i].up = -0.2996 * part;
+    summary.impacts[i].down = 0.2503 * part;
+  }
+  const auto page = page_of(summary, {"t"});
+  place_in(page,
+           "μ &lt; 1.88 at 95\u00a0% by CL<sub>s</sub> with q-tilde; expected without signal "
+           "1.23 (±1σ: 0.87 to 1.75).");
+  for (const char* cell : {">1.88</td>", ">1.23</td>", ">0.87 to 1.75</td>", ">0.65 to 2.44</td>",
+                           ">−0.300</td>", ">+0.250</td>", ">−0.030</td>", ">+0.025</td>"})
+    place_in(page, cell);
+}
+
 TEST(MeasurementReport, SaysWhereItDoesNotShowAllFeatures) {
   auto summary = example::measured(example::search(2, 1));
   for (auto& histogram : summary.histograms) histogram.feature = "mass";

@@ -232,6 +232,56 @@ TEST(StudyReport, NuisanceParametersComeLast) {
   EXPECT_EQ(page.find("A = 1"), page.npos);  // neither headline nor answer
 }
 
+TEST(StudyReport, ManyParametersAreATable) {
+  auto results = example::with_parameters(4, 3);
+  results.exact_fit.reset();
+  for (const auto& parameter : results.parameters) EXPECT_FALSE(parameter.nuisance);
+  const auto page = study_report(results);
+  testing::parse_xml(page);
+  position(page, "<p class=\"subtitle\">4 parameters from ");
+  EXPECT_EQ(page.find("class=\"headline\""), page.npos);
+  const auto table =
+      position(page, "<th scope=\"col\" class=\"n\" role=\"columnheader\">Estimate</th>");
+  EXPECT_LT(table, position(page, ">Result</h2>"));
+  results.fit.fit.status = FitStatus::failed;
+  position(study_report(results), "The fit of 4 parameters to ");
+  // Two have cards, and a sentence.
+  const auto two = study_report(example::with_parameters(2, 3));
+  position(two, "class=\"headline\"");
+}
+
+TEST(StudyReport, ErrorsHaveTheDigitsOfTheirSum) {
+  auto results = example::results();
+  results.exact_fit.reset();
+  results.fit.fit.point = {0.298};
+  results.fit.fit.covariance(0, 0) = 0.0912 * 0.0912;
+  results.fit.fit.simulation_covariance(0, 0) = 0.0033 * 0.0033;
+  results.fit.intervals = {{{0.683, 0.2041, 0.3921}, {0.95, 0.11, 0.4811}}};
+  const auto page = study_report(results);
+  position(page, "γ = 0.298 ± 0.091");
+  position(page, "statistical error 0.091, finite simulation 0.003");
+  position(page, "<span>68.3\u00a0% [0.204, 0.392]</span>");
+  position(page, "<span>95\u00a0% [0.110, 0.481]</span>");
+}
+
+// One check beside a fit of five parameters is not "the check".
+TEST(StudyReport, SaysWhatWasNotChecked) {
+  auto results = example::results();
+  results.diagnostics.resize(1);
+  results.diagnostics[0].name = "sub-ratios";
+  results.diagnostics[0].verdict = Diagnostic::Verdict::pass;
+  results.ensemble.reset();
+  results.coverage.reset();
+  position(study_report(results),
+           "The only check passes: sub-ratios. Not checked: whether the learned ratio agrees with "
+           "simulated events and how often the interval contains the true value.");
+  results.diagnostics[0].name = "reweighting";
+  position(study_report(results),
+           "The only check passes: reweighting. Not checked: how often the interval contains the "
+           "true value.");
+  EXPECT_EQ(study_report(example::results()).find("Not checked"), std::string::npos);
+}
+
 TEST(StudyReport, HypothesesInWords) {
   auto results = example::two_parameters();
   auto& test = results.composite_tests[0];

@@ -21,6 +21,7 @@ TEST(Subscripts, FollowALetter) {
   EXPECT_EQ(marked("−2 log Λ(μ_jet_scale)"), "−2 log Λ(μ<jet scale>)");
   EXPECT_EQ(marked("x_1 and m_top, p_T."), "x<1> and m<top>, p<T>.");
   EXPECT_EQ(marked("β_s = 1"), "β<s> = 1");
+  EXPECT_EQ(marked("by CLs (toys), CLs"), "by CL<s> (toys), CL<s>");
 }
 
 TEST(Subscripts, NamesStay) {
