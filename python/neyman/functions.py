@@ -54,13 +54,18 @@ def _point(names: Sequence[str], theta: Floats) -> str:
 
 
 def _rows(function: Any, found: Any, n: int, dimension: int | None, theta: Floats | None = None,
-          names: Sequence[str] = ()) -> Floats:
+          names: Sequence[str] = (), features: Sequence[str] = ()) -> Floats:
     """What a simulator returned, at θ, as rows × features; a clear error where it is something
     else."""
     at = f" at {_point(names, theta)}" if theta is not None and theta.ndim == 1 else ""
     name = _name(function)
-    if column_names(found) is not None:
-        found = np.column_stack([np.asarray(found[key]) for key in _keys(found)])
+    columns = column_names(found)
+    if columns is not None:
+        if features and sorted(columns) != sorted(features):
+            raise ArgumentError(f"{name}: what it returns{at} has the columns {', '.join(columns)}, but "
+                                f"must have {', '.join(features)}")
+        keys = dict(zip(columns, _keys(found)))
+        found = np.column_stack([np.asarray(found[keys[key]]) for key in features or columns])
     try:
         x = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError):
@@ -88,25 +93,27 @@ def _keys(found: Any) -> list[Any]:
 
 
 def _simulate(function: Any, per_row: bool, dimension: int | None, names: Sequence[str],
-              theta: Floats, events: int, seed: int) -> Floats:
+              features: Sequence[str], theta: Floats, events: int, seed: int) -> Floats:
     """One request of the core: `events` at one θ, or one event for each row of θ."""
     rng = np.random.default_rng(seed)
     if events:
-        return _checked(function, theta[0], events, rng, dimension, names)
+        return _checked(function, theta[0], events, rng, dimension, names, features)
     if per_row:
-        return _checked(function, theta, len(theta), rng, dimension, names)
+        return _checked(function, theta, len(theta), rng, dimension, names, features)
     # One call for each run of equal θ.
     out, begin = [], 0
     changes = np.flatnonzero(np.any(theta[1:] != theta[:-1], axis=1)) + 1
     for end in (*changes, len(theta)):
-        out.append(_checked(function, theta[begin], int(end) - begin, rng, dimension, names))
+        out.append(_checked(function, theta[begin], int(end) - begin, rng, dimension, names,
+                            features))
         begin = int(end)
     return np.concatenate(out)
 
 
 def _checked(function: Any, theta: Floats, n: int, rng: np.random.Generator,
-             dimension: int | None, names: Sequence[str]) -> Floats:
-    return _rows(function, _called(function, theta, n, rng, names), n, dimension, theta, names)
+             dimension: int | None, names: Sequence[str], features: Sequence[str]) -> Floats:
+    return _rows(function, _called(function, theta, n, rng, names), n, dimension, theta, names,
+                 features)
 
 
 def _called(function: Any, theta: Floats, n: int, rng: np.random.Generator,
@@ -149,7 +156,7 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked decides
 
 
-_worker_job: Any = None  # of a worker process: function, per_row, dimension, names
+_worker_job: Any = None  # of a worker process: the arguments of `_simulate`
 
 
 def _begin_work(job: Any) -> None:
@@ -166,8 +173,8 @@ class Caller:
     """Calls a simulator for the core: here, or in worker processes, or from what is kept."""
 
     def __init__(self, function: Any, per_row: bool, dimension: int, names: Sequence[str],
-                 workers: int, fingerprint: str, tolerant: bool) -> None:
-        self._job = (function, per_row, dimension, names)
+                 features: Sequence[str], workers: int, fingerprint: str, tolerant: bool) -> None:
+        self._job = (function, per_row, dimension, names, features)
         self._tolerant = tolerant
         self._workers = workers
         self._fingerprint = fingerprint
@@ -294,18 +301,21 @@ class PythonSimulator(Distribution):
             raise ArgumentError(f"PythonSimulator: tolerate is {share:g}, but must be between 0 and 1")
         middle, known = self._parameters.middle(), self._parameters.names
         trial = _called(function, middle, 2, np.random.default_rng(0), known)
-        names = (column_names(trial) if features is None
-                 else check_texts("PythonSimulator", "features", features))
-        rows = _rows(function, trial, 2, None, middle, known)
+        own = column_names(trial)
+        names = own if features is None else check_texts("PythonSimulator", "features", features)
+        # The columns of a DataFrame, in this order whatever the order of a call is.
+        columns = names if own and names and sorted(own) == sorted(names) else own or []
+        rows = _rows(function, trial, 2, None, middle, known, columns)
         dimension = rows.shape[1]
         if per_row:
-            _checked(function, np.tile(middle, (2, 1)), 2, np.random.default_rng(0), dimension, known)
+            _checked(function, np.tile(middle, (2, 1)), 2, np.random.default_rng(0), dimension, known,
+                     columns)
         if names and len(names) != dimension:
             raise ArgumentError(f"PythonSimulator: features has {len(names)} values, but must have "
                                 f"{dimension} (one for each column that it returns)")
         fingerprint = _fingerprint(function, f"{version} {per_row}")
-        self._caller = Caller(function, per_row, dimension, self._parameters.names, workers,
-                              fingerprint, share > 0.0)
+        self._caller = Caller(function, per_row, dimension, known, columns, workers, fingerprint,
+                              share > 0.0)
         self._made = _core.function_simulator(self._caller, self._parameters._core, dimension,
                                               names or [], events_per_run,
                                               _ROWS if per_row else _CALLS, workers, share)

@@ -238,6 +238,26 @@ def test_names_come_from_data_frames():
     assert neyman.simulate(simulator, 10).feature_names == ["mass", "charge"]
 
 
+def test_columns_of_a_call_are_taken_by_name():
+    def frames(theta, n, rng):
+        names = ["mass", "pt"] if n <= 2 else ["pt", "mass"]
+        out = np.zeros(n, dtype=[(name, float) for name in names])
+        out["mass"], out["pt"] = 1.0, 2.0
+        return out
+
+    simulator = neyman.PythonSimulator(frames, RANGES)
+    assert simulator.feature_names == ["mass", "pt"]
+    np.testing.assert_array_equal(simulator.sample(5, [0, 1]), [[1.0, 2.0]] * 5)
+    turned = neyman.PythonSimulator(frames, RANGES, features=["pt", "mass"])
+    np.testing.assert_array_equal(turned.sample(5, [0, 1]), [[2.0, 1.0]] * 5)
+
+    def changes(theta, n, rng):
+        return np.zeros(n, dtype=[("a" if n <= 2 else "b", float)])
+
+    with pytest.raises(neyman.ArgumentError, match="has the columns b, but must have a"):
+        neyman.PythonSimulator(changes, RANGES).sample(5, [0, 1])
+
+
 def test_copies():
     simulator = neyman.PythonSimulator(simulate, RANGES)
     for same in (copy.deepcopy(simulator), pickle.loads(pickle.dumps(simulator))):

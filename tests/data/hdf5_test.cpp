@@ -55,6 +55,29 @@ std::string hdf5_error(const std::string& path, const ReadOptions& options = {})
   return name == message.npos ? message : message.substr(name);
 }
 
+TEST(Hdf5, AGroupOrADatasetIsNamedBehindAColon) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("file.h5");
+  {
+    ForeignFile file(path);
+    file.dataset<double>("run1/events", H5T_NATIVE_DOUBLE, {2, 2}, {1, 2, 3, 4});
+    file.columns("run1/events", {"a", "b"});
+    file.dataset<double>("run2/x", H5T_NATIVE_DOUBLE, {2}, {5, 6});
+    file.dataset<double>("run2/y", H5T_NATIVE_DOUBLE, {2}, {7, 8});
+  }
+  const auto one = read_samples(path + ":run1/events").samples;
+  EXPECT_EQ(one.feature_names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(one.x, Matrix(2, 2, {1, 2, 3, 4}));
+  EXPECT_EQ(read_samples(path + ":run2").samples.x, Matrix(2, 2, {5, 7, 6, 8}));
+  EXPECT_EQ(file_columns(path + ":run2"), (std::vector<std::string>{"x", "y"}));
+  EXPECT_CONTAINS(hdf5_error(path + ":run3"), "has no dataset or group 'run3'");
+  // And as the option says.
+  ReadOptions options;
+  options.dataset = "run2";
+  EXPECT_EQ(read_samples(path, options).samples.x, Matrix(2, 2, {5, 7, 6, 8}));
+  EXPECT_CONTAINS(hdf5_error(path + ":run1/events", options), "there must be one");
+}
+
 TEST(Hdf5, TableWithNamedColumns) {
   const TemporaryFolder folder;
   const std::string path = folder.path("file.h5");

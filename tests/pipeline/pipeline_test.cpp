@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "data/support.hpp"
@@ -54,6 +55,24 @@ void expect_same(const FitReport& a, const FitReport& b) {
       EXPECT_EQ(a.intervals[p][l].high, b.intervals[p][l].high);
     }
   EXPECT_EQ(a.scans[0].statistic, b.scans[0].statistic);
+}
+
+TEST(Run, ProgressIsNamedAfterItsStage) {
+  std::vector<std::string> tasks;
+  set_progress_sink([&](const ProgressState& state) {
+    if (tasks.empty() || tasks.back() != state.task) tasks.push_back(state.task);
+  });
+  run(parse(with_everything));
+  set_progress_sink({});
+  const auto at = [&](const char* task) {
+    return std::find(tasks.begin(), tasks.end(), task) - tasks.begin();
+  };
+  const auto end = static_cast<std::ptrdiff_t>(tasks.size());
+  ASSERT_LT(at("train"), end);
+  ASSERT_LT(at("compare"), end);
+  // What the comparison trains is not the training.
+  EXPECT_EQ(std::count(tasks.begin(), tasks.end(), "train"), 1);
+  EXPECT_LT(at("train"), at("compare"));
 }
 
 TEST(Run, CountsWhatItSimulates) {
