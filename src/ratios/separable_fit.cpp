@@ -700,6 +700,38 @@ CoefficientFit fit_coefficients(const Features& features, const Coefficients& st
   return all.fit(near.coefficients, progress);
 }
 
+Coefficients held_out_start(const Features& features, const Coefficients& trained,
+                            const PolynomialBasis& basis, const EventRows& events,
+                            const NodeSets& nodes) {
+  const EventRows some = events.first(std::min(events.size(), hessian_events));
+  const std::size_t split = features.hidden() * round_up(basis.size(), 8);
+  const auto loss = [&](const Coefficients& a) {
+    return reduce_blocks(
+        some.size(), block_size(some.size()), 0.0,
+        [&](Block at) {
+          TilePass pass(features, basis, nodes.columns());
+          double part = 0.0;
+          for (std::size_t begin = at.begin; begin < at.end; begin += tile)
+            part +=
+                pass.run(some, begin, std::min(tile, at.end - begin), a, nodes[at.index], false);
+          return part;
+        },
+        [](double a, double b) { return a + b; });
+  };
+  Coefficients best = trained;
+  double least = loss(trained);
+  for (const float hidden : {1.0f, 0.0f})
+    for (const float linear : {1.0f, 0.5f, 0.25f, 0.0f}) {
+      Coefficients shares = trained;
+      for (std::size_t i = 0; i < shares.size(); ++i) shares[i] *= i < split ? hidden : linear;
+      const double value = loss(shares);
+      if (!(value < least)) continue;
+      least = value;
+      best = std::move(shares);
+    }
+  return best;
+}
+
 // --- step 3 -------------------------------------------------------------------------------------
 
 namespace {

@@ -130,6 +130,13 @@ CoefficientFit fit_coefficients(const Features& features, const Coefficients& st
                                 const PolynomialBasis& basis, const EventRows& events,
                                 const NodeSets& nodes, bool evidence, Progress* progress = nullptr);
 
+/// Where step 2 should begin if training may have learned its events by heart, as it does of many
+/// features: the coefficients of training, or shares of them, whichever has the least loss on these
+/// events. The fit itself is convex, but the widths of its priors are found from where it begins.
+Coefficients held_out_start(const Features& features, const Coefficients& trained,
+                            const PolynomialBasis& basis, const EventRows& events,
+                            const NodeSets& nodes);
+
 /// Step 3: c(θ) as coefficients of a polynomial, and how each group moved them.
 struct Normalisation {
   std::vector<double> coefficients;

@@ -257,7 +257,11 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     std::vector<float> x;
     Matrix theta;
     const EventRows rows = rows_of(partition[k], fold.whitening, x, theta);
-    auto fit = fit_coefficients(fold.features, fold.coefficients, basis_, rows, nodes, true, &part);
+    const bool many = fold.features.linear() < fold.features.inputs();
+    const Coefficients start =
+        many ? held_out_start(fold.features, fold.coefficients, basis_, rows, nodes)
+             : fold.coefficients;
+    auto fit = fit_coefficients(fold.features, start, basis_, rows, nodes, true, &part);
     if (too_coarse(nodes, fit.resolution)) return false;
     Normalisation norm{std::vector<double>(normaliser_.size(), 0.0),
                        Matrix(fit.influence.rows(), normaliser_.size())};

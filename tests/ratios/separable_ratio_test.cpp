@@ -441,6 +441,14 @@ TEST(SeparableRatio, ManyFeaturesTellAsMuchAsTheyCan) {
   EXPECT_TRUE(ratio.converged());
 }
 
+// Training learns 500 events of 400 features by heart: what it says of others is overdone.
+TEST(SeparableRatio, MoreFeaturesThanEventsTellAreHeldBack) {
+  const ManyFeatures problem{400};
+  const SeparableRatio ratio(problem.events(1000, 4), problem.design, quick());
+  // That of log r = 0 is 1.
+  EXPECT_LT(problem.error(ratio), 0.8);
+}
+
 TEST(SeparableRatio, ManyFeaturesMayBeConstantOrHeavyTailedAndAreSaved) {
   const ManyFeatures problem{80};
   auto events = problem.events(1000, 3);
