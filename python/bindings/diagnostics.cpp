@@ -18,6 +18,24 @@
 
 namespace neyman::python {
 
+py::dict diagnostic_dict(const Diagnostic& found) {
+  py::dict out, numbers;
+  for (const auto& [name, value] : found.numbers) numbers[py::str(name)] = value;
+  out["name"] = found.name;
+  out["verdict"] = to_string(found.verdict);
+  out["statistic"] = found.statistic;
+  out["p_value"] = found.p_value;
+  out["tolerance"] = found.tolerance;
+  out["numbers"] = numbers;
+  out["note"] = found.note;
+  out["description"] = found.explanation;
+  Results alone;
+  alone.diagnostics = {found};
+  const auto figures = figures_of(alone);
+  out["figure"] = figures.empty() ? py::object(py::none()) : py::object(figures[0]);
+  return out;
+}
+
 namespace {
 
 /// Events of both sides of a ratio and what it says about them, in arrays that Python owns.
@@ -88,43 +106,25 @@ void take(const py::dict& given, const char* key, T& field) {
   if (given.contains(key)) field = given[key].cast<T>();
 }
 
-py::dict to_python(const Diagnostic& found) {
-  py::dict out, numbers;
-  for (const auto& [name, value] : found.numbers) numbers[py::str(name)] = value;
-  out["name"] = found.name;
-  out["verdict"] = to_string(found.verdict);
-  out["statistic"] = found.statistic;
-  out["p_value"] = found.p_value;
-  out["tolerance"] = found.tolerance;
-  out["numbers"] = numbers;
-  out["note"] = found.note;
-  out["description"] = found.explanation;
-  Results alone;
-  alone.diagnostics = {found};
-  const auto figures = figures_of(alone);
-  out["figure"] = figures.empty() ? py::object(py::none()) : py::object(figures[0]);
-  return out;
-}
-
 py::dict closure(const AnyRatioEvents& events, const py::dict& given) {
   ClosureConfig config;
   take(given, "bins", config.bins);
   take(given, "tolerance", config.tolerance);
-  return to_python(long_work([&] { return diagnose_closure(events.view(), config); }));
+  return diagnostic_dict(long_work([&] { return diagnose_closure(events.view(), config); }));
 }
 
 py::dict normalisation(const AnyRatioEvents& events, const py::dict& given) {
   NormalisationConfig config;
   take(given, "tolerance", config.tolerance);
   take(given, "least_effective", config.least_effective);
-  return to_python(long_work([&] { return diagnose_normalisation(events.view(), config); }));
+  return diagnostic_dict(long_work([&] { return diagnose_normalisation(events.view(), config); }));
 }
 
 py::dict reliability(const AnyRatioEvents& events, const py::dict& given) {
   ReliabilityConfig config;
   take(given, "bins", config.bins);
   take(given, "tolerance", config.tolerance);
-  return to_python(long_work([&] { return diagnose_reliability(events.view(), config); }));
+  return diagnostic_dict(long_work([&] { return diagnose_reliability(events.view(), config); }));
 }
 
 py::dict reweighting(const AnyRatioEvents& events, std::shared_ptr<Classifier> classifier,
@@ -134,11 +134,11 @@ py::dict reweighting(const AnyRatioEvents& events, std::shared_ptr<Classifier> c
   take(given, "training_share", config.training_share);
   take(given, "tolerance", config.tolerance);
   take(given, "seed", config.seed);
-  return to_python(long_work([&] { return diagnose_reweighting(events.view(), config); }));
+  return diagnostic_dict(long_work([&] { return diagnose_reweighting(events.view(), config); }));
 }
 
 py::dict one_by_name(const std::string& name, const AnyRatioEvents& events, std::uint64_t seed) {
-  return to_python(long_work([&] { return diagnose_events(name, events.view(), seed); }));
+  return diagnostic_dict(long_work([&] { return diagnose_events(name, events.view(), seed); }));
 }
 
 py::dict coverage(const std::vector<std::tuple<double, std::size_t, std::size_t>>& given_counts,
@@ -148,12 +148,12 @@ py::dict coverage(const std::vector<std::tuple<double, std::size_t, std::size_t>
   std::vector<CoverageCount> counts;
   for (const auto& [level, inside, datasets] : given_counts)
     counts.push_back({level, inside, datasets, ""});
-  return to_python(diagnose_coverage(counts, config));
+  return diagnostic_dict(diagnose_coverage(counts, config));
 }
 
 py::dict wilks(py::handle statistics, double degrees) {
   const auto values = as_vector(statistics, "wilks", "statistics");
-  return to_python(diagnose_wilks(values.values, degrees));
+  return diagnostic_dict(diagnose_wilks(values.values, degrees));
 }
 
 /// Curves of one parameter, each a name, ℓ on the grid and, or none, replicas of it.
@@ -187,7 +187,7 @@ py::dict reference(py::handle grid,
                                      points.values.front(), points.values.back()));
   }
   const MatrixView column(points.values.data(), points.values.size(), 1);
-  return to_python(long_work([&] { return diagnose_reference(curves, column, config); }));
+  return diagnostic_dict(long_work([&] { return diagnose_reference(curves, column, config); }));
 }
 
 /// The verdicts of a set, from each one's verdict, p-value and note.
@@ -199,7 +199,7 @@ py::tuple judge_all(
     auto& one = all.emplace_back();
     one.p_value = p_value;
     one.note = note;
-    for (const auto known : {Verdict::pass, Verdict::warn, Verdict::fail})
+    for (const auto known : {Verdict::pass, Verdict::no_power, Verdict::warn, Verdict::fail})
       if (verdict == to_string(known)) one.verdict = known;
   }
   const auto judgement = judge(all);

@@ -2,12 +2,16 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <numeric>
 
 #include "arrays.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/progress.hpp"
+#include "neyman/diagnostics/recovery.hpp"
 #include "neyman/inference/composite_test.hpp"
 #include "neyman/inference/constraint.hpp"
 #include "neyman/inference/contour.hpp"
@@ -22,6 +26,7 @@
 #include "neyman/ratios/mixture_ratio.hpp"
 #include "neyman/ratios/parameterized_ratio.hpp"
 #include "ratios.hpp"
+#include "reports.hpp"
 #include "settings.hpp"
 #include "simulators.hpp"
 #include "work.hpp"
@@ -391,6 +396,49 @@ py::dict test_composite(const AnyLikelihood& self, const py::dict& fixed, const 
   return out;
 }
 
+/// Events that are simulated at an estimate, fitted as the data of a likelihood were.
+py::dict recover_estimate(const AnyLikelihood& self, const Fit& best, const Simulator& simulator,
+                          std::size_t times, const py::dict& given) {
+  const char* function = "recovery";
+  constexpr std::size_t most_parts = 40, in_part = 5, for_simulation = 10000;
+  const auto& distribution = *simulator.distribution;
+  check_same_size(function, "the features of the simulator", distribution.dimension(),
+                  self.x.cols(), "as the data of the likelihood have");
+  if (!best.ok()) fail_argument(function, "best", "a fit that failed", "one that converged");
+  std::size_t events =
+      given.contains("events") ? given["events"].cast<std::size_t>() : times * self.x.rows();
+  const std::uint64_t seed = given.contains("seed") ? given["seed"].cast<std::uint64_t>() : 0;
+  RecoveryConfig config;
+  if (given.contains("tolerance")) config.tolerance = given["tolerance"].cast<double>();
+  config.names = self.parameters().names();
+  const std::size_t least = std::max<std::size_t>(4, best.point.size() + 2);
+  check_at_least(function, "events", events, least);
+  const std::size_t parts = std::clamp(events / in_part, least, most_parts);
+  double weight = static_cast<double>(self.x.rows());
+  if (!self.weights.empty())
+    weight = std::accumulate(self.weights.begin(), self.weights.end(), 0.0);
+  return diagnostic_dict(long_work([&] {
+    const Matrix x = sample(distribution, best.point, events, seed, function);
+    std::vector<std::unique_ptr<const Likelihood>> likelihoods;
+    for (std::size_t k = 0; k < parts; ++k)
+      likelihoods.push_back(over(
+          *self.ratio, copy_of(x.view().rows(events * k / parts, events * (k + 1) / parts)), {}));
+    const MatrixView some = x.view().rows(0, std::min(events, for_simulation));
+    Matrix covariance;
+    if (const auto* mixture = dynamic_cast<const MixtureRatio*>(self.ratio->ratio.get())) {
+      covariance =
+          simulation_gradient_covariance(self.parameters(), *mixture, some, {}, best.point);
+    } else if (const auto* one = dynamic_cast<const ParameterizedRatio*>(self.ratio->ratio.get())) {
+      const ParameterizedLikelihood first(*one, some);
+      if (first.differentiable()) covariance = first.simulation_gradient_covariance(best.point);
+    }
+    const double more = static_cast<double>(events) / static_cast<double>(some.rows());
+    for (double& value : covariance.values()) value *= more * more;
+    return diagnose_recovery(recover(best, weight, likelihoods, covariance, self.constraints),
+                             config);
+  }));
+}
+
 }  // namespace
 
 void bind_inference(py::module_& module) {
@@ -462,6 +510,7 @@ void bind_inference(py::module_& module) {
   module.def("toys", &toys);
   module.def("coverage", &coverage);
   module.def("simple_test", &test_simple);
+  module.def("recover", &recover_estimate);
 }
 
 }  // namespace neyman::python

@@ -1,5 +1,5 @@
 """Checks of a ratio, and of what a method does in repetition: each has a statistic, a p-value where
-there is one, and a verdict ("pass", "warn", "fail").
+there is one, and a verdict ("pass", "warn", "fail", or "no power", which says nothing about the ratio).
 
 The checks of a ratio look at events of p(x|θ0) and p(x|θ1) that neither training nor calibration has
 seen; otherwise every p-value is too large.
@@ -22,13 +22,14 @@ from neyman.core import (Theta, check_count, check_list, check_number, check_tex
                          optional, shown)
 from neyman.data import Samples
 from neyman.errors import ArgumentError
+from neyman.inference import Fit, Likelihood
 from neyman.ratios import Ratio
 from neyman.results import Shown
-from neyman.simulators import Events, events_of
+from neyman.simulators import Distribution, Events, events_of
 
 __all__ = ["AreaUnderCurve", "Diagnostic", "RatioEvents", "area_under_curve", "closure", "coverage",
-           "diagnose", "judge", "normalisation", "ratio_diagnostics", "reference", "reliability",
-           "reweighting", "roc_curve", "wilks"]
+           "diagnose", "judge", "normalisation", "ratio_diagnostics", "recovery", "reference",
+           "reliability", "reweighting", "roc_curve", "wilks"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,7 +39,7 @@ class Diagnostic(Shown):
     """What one check found; the names are those of results.json. `neyman.plot.diagnostic` draws it."""
 
     name: str
-    verdict: str  #: "pass", "warn" or "fail"
+    verdict: str  #: "pass", "warn", "fail", or "no power": it could not have seen what it looks for
     statistic: float
     p_value: float | None
     tolerance: float | None  #: deviations up to this do no harm and are not counted
@@ -200,6 +201,39 @@ def diagnose(ratio: Ratio, numerator: Events, denominator: Events, theta0: Theta
     names = ratio_diagnostics() if which is None else check_texts("diagnose", "which", which)
     events = RatioEvents.of(ratio, numerator, denominator, theta0, theta1, exact=exact)
     return judge([Diagnostic(**_core.diagnose(name, events._core, start)) for name in names])
+
+
+def recovery(likelihood: Likelihood, simulator: Distribution, *, best: Fit | None = None,
+             times: int = 100, events: int | None = None, tolerance: float | None = None,
+             seed: int | None = None) -> Diagnostic:
+    """Simulates events at the estimate (`times` as many as the data, or `events`), fits them with the
+    ratio that the data were fitted with, and asks whether the estimate is found again: the bias of the
+    whole estimate there. `numbers` has the shift of each parameter in statistical errors of the data.
+
+    `best`: a fit that is there already. More than a tenth of an error (`tolerance`), if it is sure,
+    warns, and more than one fails. A study makes this check by itself.
+
+    >>> import neyman
+    >>> p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
+    >>> data = p.sample(300, 0.2, seed=1)
+    >>> neyman.diagnostics.recovery(neyman.Likelihood(neyman.ExactRatio(p), data), p).verdict
+    'pass'
+    >>> shifted = neyman.Normal("mu + 0.2", 1, parameters={"mu": (-1, 1)})
+    >>> neyman.diagnostics.recovery(neyman.Likelihood(neyman.ExactRatio(p), data), shifted).verdict
+    'fail'
+    """
+    if not isinstance(likelihood, Likelihood):
+        raise ArgumentError(f"recovery: likelihood is {shown(likelihood)}, but must be a Likelihood")
+    if not isinstance(simulator, Distribution):
+        raise ArgumentError(f"recovery: simulator is {shown(simulator)}, but must be a Distribution")
+    if best is not None and not isinstance(best, Fit):
+        raise ArgumentError(f"recovery: best is {shown(best)}, but must be a Fit")
+    return Diagnostic(**_core.recover(
+        likelihood._core, likelihood._fitted(best), simulator._simulator(),
+        _some("recovery", "times", times),
+        given(events=optional(_some, "recovery", "events", events),
+              tolerance=optional(_share, "recovery", "tolerance", tolerance),
+              seed=optional(check_count, "recovery", "seed", seed))))
 
 
 def judge(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

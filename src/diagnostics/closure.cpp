@@ -198,7 +198,14 @@ Diagnostic diagnose_closure(const RatioEvents& events, const ClosureConfig& conf
     out.verdict = verdict_of(*out.p_value);
   } else {
     out.note = "Too few effective events, or only constant features: nothing can be compared.";
-    out.verdict = Diagnostic::Verdict::warn;
+    out.verdict = Diagnostic::Verdict::no_power;
+  }
+  const double effective = effective_size(weights.denominator);
+  if (tests > 0.0 && effective < config.least_effective) {
+    out.note = fmt::format(
+        "Only {:.1f} effective events remain after reweighting: this check sees little.",
+        effective);
+    out.verdict = Diagnostic::Verdict::no_power;
   }
   return out;
 }

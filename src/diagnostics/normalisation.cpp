@@ -57,7 +57,7 @@ Diagnostic diagnose_normalisation(const RatioEvents& events, const Normalisation
         "Only {:.1f} events carry the weights: the two hypotheses overlap too little here for the "
         "mean, or anything reweighted, to be trusted.",
         effective);
-    out.verdict = std::max(out.verdict, Diagnostic::Verdict::warn);
+    out.verdict = Diagnostic::Verdict::no_power;
   }
   out.numbers = {{"mean", mean},
                  {"error", error},

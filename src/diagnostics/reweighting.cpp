@@ -277,15 +277,17 @@ Diagnostic diagnose_reweighting(const RatioEvents& events, const ReweightingConf
       "{} classifier tries to tell p(x|θ0) from p(x|θ1) weighted by r̂. Its area under the ROC "
       "curve is {:.4f} ± {:.4f}, and must be one half; without weights it is {:.4f}.",
       classifier_words(kind->kind()), test.area.area, test.area.error, control.area.area);
-  if (control.area.p_value(0.0) > control_level) {
+  if (effective < 30.0) {
+    out.note = fmt::format(
+        "Only {:.1f} effective events remain after reweighting: this test sees little.", effective);
+    out.verdict = Diagnostic::Verdict::no_power;
+  } else if (control.area.p_value(0.0) > control_level &&
+             out.verdict == Diagnostic::Verdict::pass) {
+    // Weights that make equal samples differ are wrong all the same.
     out.note =
         "Without weights the classifier cannot tell the samples apart either: this test has no "
         "power here.";
-    out.verdict = std::max(out.verdict, Diagnostic::Verdict::warn);
-  } else if (effective < 30.0) {
-    out.note = fmt::format(
-        "Only {:.1f} effective events remain after reweighting: this test sees little.", effective);
-    out.verdict = std::max(out.verdict, Diagnostic::Verdict::warn);
+    out.verdict = Diagnostic::Verdict::no_power;
   }
   out.numbers = {{"area", test.area.area},
                  {"error", test.area.error},

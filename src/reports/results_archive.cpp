@@ -206,9 +206,10 @@ void fields(F& f, Is<std::pair<std::string, double>> auto& v) {
 
 template <class F>
 void fields(F& f, Is<Diagnostic> auto& v) {
-  auto& [name, explanation, statistic, p_value, tolerance, verdict, note, numbers, panels] = v;
+  auto& [name, explanation, statistic, p_value, tolerance, verdict, worst, note, numbers, panels] =
+      v;
   f("name", name), f("explanation", explanation), f("statistic", statistic), f("p_value", p_value),
-      f("tolerance", tolerance), f("verdict", verdict), f("note", note), f("numbers", numbers),
+      f("tolerance", tolerance), f("verdict", verdict), f("worst", worst), f("note", note), f("numbers", numbers),
       f("panels", panels);
 }
 

@@ -22,6 +22,8 @@ Verdict verdict_of(Diagnostic::Verdict verdict) {
   switch (verdict) {
     case Diagnostic::Verdict::pass:
       return Verdict::pass;
+    case Diagnostic::Verdict::no_power:
+      return Verdict::info;
     case Diagnostic::Verdict::warn:
       return Verdict::warn;
     case Diagnostic::Verdict::fail:

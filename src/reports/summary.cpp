@@ -334,6 +334,8 @@ std::pair<const char*, Ink> mark_of(Diagnostic::Verdict verdict) {
   switch (verdict) {
     case Diagnostic::Verdict::pass:
       return {"✓", Ink::green};
+    case Diagnostic::Verdict::no_power:
+      return {"–", Ink::dim};
     case Diagnostic::Verdict::warn:
       return {"!", Ink::yellow};
     case Diagnostic::Verdict::fail:

@@ -266,15 +266,17 @@ std::string composite_words(const Results& results, const CompositeTest& test) {
 Together together(const Results& results) {
   const auto& diagnostics = results.diagnostics;
   Together out;
-  std::vector<std::string> warned, failed;
+  out.verdict = worst_of(diagnostics);
+  std::vector<std::string> warned, failed, blind;
   for (const auto& diagnostic : diagnostics) {
-    out.verdict = std::max(out.verdict, diagnostic.verdict);
+    if (diagnostic.verdict == Diagnostic::Verdict::no_power)
+      blind.push_back(check_words(results, diagnostic.name));
     if (diagnostic.verdict == Diagnostic::Verdict::warn)
       warned.push_back(check_words(results, diagnostic.name));
     if (diagnostic.verdict == Diagnostic::Verdict::fail)
       failed.push_back(check_words(results, diagnostic.name));
   }
-  const std::size_t all = diagnostics.size(), passed = all - warned.size() - failed.size();
+  const std::size_t all = diagnostics.size(), passed = all - warned.size() - failed.size() - blind.size();
   if (passed == all) {
     out.words = all == 1 ? "the only check passes: " + check_words(results, diagnostics[0].name)
                          : fmt::format("all {} checks pass", all);
@@ -286,6 +288,8 @@ Together together(const Results& results) {
     parts.push_back(join_words(failed) + (failed.size() == 1 ? " fails" : " fail"));
   if (!warned.empty())
     parts.push_back(join_words(warned) + (warned.size() == 1 ? " warns" : " warn"));
+  if (!blind.empty())
+    parts.push_back(join_words(blind) + (blind.size() == 1 ? " has no power" : " have no power"));
   out.words = fmt::format("{}", fmt::join(parts, "; "));
   return out;
 }

@@ -91,7 +91,7 @@ TEST(Closure, HardCases) {
   events.denominator_log_ratios = events.denominator_log_ratios.first(3);
   const auto tiny = diagnose_closure(events);
   EXPECT_FALSE(tiny.p_value.has_value());
-  EXPECT_EQ(tiny.verdict, Diagnostic::Verdict::warn);
+  EXPECT_EQ(tiny.verdict, Diagnostic::Verdict::no_power);
   events.denominator = x1;
   EXPECT_THROW(diagnose_closure(events), ArgumentError);
 }

@@ -106,6 +106,7 @@ TEST(Judge, GoodRatiosPassAndPoorOnesFail) {
 
 TEST(Diagnostic, WordsAndNumbers) {
   EXPECT_EQ(to_string(Verdict::pass), "pass");
+  EXPECT_EQ(to_string(Verdict::no_power), "no power");
   EXPECT_EQ(to_string(Verdict::warn), "warn");
   EXPECT_EQ(to_string(Verdict::fail), "fail");
   EXPECT_EQ(verdict_of(0.5), Verdict::pass);
@@ -122,6 +123,34 @@ TEST(RatioDiagnostics, EveryNameRunsTheDiagnosticOfThatName) {
   for (const auto& name : ratio_diagnostics())
     EXPECT_EQ(diagnose_events(name, problem.events(), 1).name, name);
   EXPECT_THROW(diagnose_events("closures", problem.events(), 1), ArgumentError);
+}
+
+TEST(Judge, WhatHasNoPowerIsNotCounted) {
+  const auto of = [](Verdict verdict, std::optional<double> p_value = {}) {
+    Diagnostic out;
+    out.verdict = verdict;
+    out.p_value = p_value;
+    return out;
+  };
+  // Its p-value says nothing: neither for itself nor in the number of tests.
+  std::vector<Diagnostic> set = {of(Verdict::no_power, 1e-9), of(Verdict::pass, 0.006)};
+  auto found = judge(set);
+  EXPECT_EQ(set[0].verdict, Verdict::no_power);
+  EXPECT_EQ(set[1].verdict, Verdict::warn);
+  EXPECT_EQ(found.verdict, Verdict::warn);
+  EXPECT_EQ(found.p_value, 0.006);
+  set = {of(Verdict::no_power), of(Verdict::pass, 0.5)};
+  EXPECT_EQ(judge(set).verdict, Verdict::pass);
+  set = {of(Verdict::no_power), of(Verdict::no_power)};
+  EXPECT_EQ(judge(set).verdict, Verdict::no_power);
+  EXPECT_EQ(worst_of({}), Verdict::pass);
+}
+
+TEST(Judge, WhatIsSureButSmallIsNoFailure) {
+  std::vector<Diagnostic> set(1);
+  set[0].p_value = 1e-9;
+  set[0].worst = Verdict::warn;
+  EXPECT_EQ(judge(set).verdict, Verdict::warn);
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ TEST(Reweighting, WrongRatiosFail) {
 TEST(Reweighting, SaysWhereItHasNoPower) {
   const ShiftedNormals problem(6, 2000, 0.0);
   const auto found = diagnose_reweighting(problem.events());
-  EXPECT_EQ(found.verdict, Diagnostic::Verdict::warn);
+  EXPECT_EQ(found.verdict, Diagnostic::Verdict::no_power);
   EXPECT_NE(found.note.find("no power"), std::string::npos);
 }
 

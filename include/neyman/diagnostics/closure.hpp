@@ -8,8 +8,9 @@
 namespace neyman {
 
 struct ClosureConfig {
-  std::size_t bins = 20;    ///< of equal probability under the numerator, at most
-  double tolerance = 0.01;  ///< of each bin's share, as a part of it
+  std::size_t bins = 20;          ///< of equal probability under the numerator, at most
+  double tolerance = 0.01;        ///< of each bin's share, as a part of it
+  double least_effective = 50.0;  ///< with an effective size below this, it has no power
 };
 
 /// For each feature, the histogram of the numerator against that of the denominator weighted by

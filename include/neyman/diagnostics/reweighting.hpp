@@ -57,7 +57,8 @@ struct ReweightingConfig {
 /// is right whatever that classifier is: cross-fitted scores would not be independent.
 ///
 /// The same is done without weights as a control: where those events cannot be told apart either,
-/// the test has no power, and warns. With exact ratios the same is done with them, for the figure.
+/// or few effective events are left, the test has no power. With exact ratios the same is done with
+/// them, for the figure.
 /// False-alarm rate with exact ratios and tolerance 0, by simulation at a level of 1 %: 0.2 to
 /// 1.7 % with effective sizes of 50 and more, 3 % with 20.
 /// @throw ArgumentError where sizes disagree or a side has fewer than 20 events.
