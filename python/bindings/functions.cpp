@@ -62,6 +62,7 @@ class FunctionSimulator final : public Distribution, public Tallied {
     std::vector<std::size_t> columns = {};     ///< where they are in the θ that it is asked for
     Runs runs = {};
     bool elsewhere = false;  ///< in other processes
+    Trial trial = {};
   };
 
   FunctionSimulator(py::object caller, Config config)
@@ -71,6 +72,7 @@ class FunctionSimulator final : public Distribution, public Tallied {
   std::size_t dimension() const override { return config_.dimension; }
   std::vector<std::string> feature_names() const override { return config_.features; }
   Runs runs() const override { return config_.runs; }
+  std::optional<Trial> trial() const override { return config_.trial; }
   std::optional<bool> depends_on(std::size_t parameter) const override {
     const auto& used = config_.columns;
     if (std::find(used.begin(), used.end(), parameter) == used.end()) return false;
@@ -256,7 +258,8 @@ class FunctionClassifier final : public Classifier {
 
 Simulator make_simulator(py::object caller, const ParameterSpace& parameters, std::size_t dimension,
                          const std::vector<std::string>& features, std::size_t events_per_run,
-                         std::size_t block, std::size_t workers, double tolerate) {
+                         std::size_t block, std::size_t workers, double tolerate,
+                         double trial_seconds) {
   FunctionSimulator::Config config;
   config.dimension = dimension;
   config.features = features;
@@ -265,6 +268,7 @@ Simulator make_simulator(py::object caller, const ParameterSpace& parameters, st
   config.runs = {
       .events = events_per_run, .at_once = workers, .tolerate = tolerate, .block = block};
   config.elsewhere = workers > 0;
+  config.trial = {2, trial_seconds};
   return {std::make_shared<const FunctionSimulator>(std::move(caller), config), parameters};
 }
 

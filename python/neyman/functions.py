@@ -8,6 +8,7 @@ import inspect
 import os
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_all_start_methods, get_context
@@ -300,7 +301,9 @@ class PythonSimulator(Distribution):
         if not 0.0 <= share <= 1.0:
             raise ArgumentError(f"PythonSimulator: tolerate is {share:g}, but must be between 0 and 1")
         middle, known = self._parameters.middle(), self._parameters.names
+        start = time.perf_counter()
         trial = _called(function, middle, 2, np.random.default_rng(0), known)
+        seconds = time.perf_counter() - start
         own = column_names(trial)
         names = own if features is None else check_texts("PythonSimulator", "features", features)
         # The columns of a DataFrame, in this order whatever the order of a call is.
@@ -318,7 +321,8 @@ class PythonSimulator(Distribution):
                               share > 0.0)
         self._made = _core.function_simulator(self._caller, self._parameters._core, dimension,
                                               names or [], events_per_run,
-                                              _ROWS if per_row else _CALLS, workers, share)
+                                              _ROWS if per_row else _CALLS, workers, share,
+                                              seconds)
         self._given = {"kind": "python", "object": self, "fingerprint": fingerprint}
         self._folder = "."
 

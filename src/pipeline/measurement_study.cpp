@@ -69,6 +69,7 @@ class PartlyNominal final : public Distribution {
   std::size_t dimension() const override { return of_->dimension(); }
   std::vector<DistributionPtr> parts() const override { return {of_}; }
   Runs runs() const override { return of_->runs(); }
+  std::optional<Trial> trial() const override { return of_->trial(); }
   void sample(std::span<const double> point, RandomStream& random, Matrix& out) const override {
     auto full = nominal_;
     for (std::size_t k = 0; k < free_.size(); ++k) full[free_[k]] = point[k];

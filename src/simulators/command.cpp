@@ -200,7 +200,9 @@ Command::Command(Config config, const ParameterSpace& parameters)
     return;
   }
   std::vector<std::string> failures;
+  const double start = seconds_now();
   const auto trial = attempts(detail::trial_points(parameters_).back(), config_.trial, 1, failures);
+  trial_ = {config_.trial, seconds_now() - start};
   columns_ = trial.feature_names;
   take_tally();
 }

@@ -73,6 +73,13 @@ Distribution::Runs Distribution::runs() const {
   return out;
 }
 
+std::optional<Distribution::Trial> Distribution::trial() const {
+  std::optional<Trial> out;
+  for (const auto& part : parts())
+    if (const auto own = part->trial(); own && (!out || own->seconds > out->seconds)) out = own;
+  return out;
+}
+
 void Distribution::set_cache_folder(const std::string& folder) const {
   for (const auto& part : parts()) part->set_cache_folder(folder);
 }
@@ -140,24 +147,32 @@ bool depends_on(const Distribution& distribution, const ParameterSpace& paramete
     known &= own.has_value();
   }
   if (known) return false;
-  std::vector<double> low, high;
-  for (std::size_t p = 0; p < parameters.size(); ++p) {
-    const double range = parameters[p].high - parameters[p].low;
-    low.push_back(parameters[p].low + 0.31 * range);
-    high.push_back(only && *only != p ? low.back() : parameters[p].low + 0.73 * range);
-  }
+  const auto at = [&](double rest, double moved) {
+    std::vector<double> out;
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+      out.push_back(parameters[p].low +
+                    (only && *only != p ? rest : moved) * (parameters[p].high - parameters[p].low));
+    return out;
+  };
   // What depends on θ gives other events from the same random numbers.
-  const auto draw = [&](const std::vector<double>& point) {
-    Matrix x(64, distribution.dimension());
+  const auto draw = [&](const std::vector<double>& point, std::size_t events) {
+    Matrix x(events, distribution.dimension());
     RandomStream random(1, "dependence");
     distribution.sample(point, random, x);
     return x;
   };
-  try {
-    return !(draw(low) == draw(high));
-  } catch (const Error&) {
-    return true;  // it can be made at some points and not at others
-  }
+  const auto differ = [&](const std::vector<double>& a, const std::vector<double>& b,
+                          std::size_t events) {
+    try {
+      return !(draw(a, events) == draw(b, events));
+    } catch (const Error&) {
+      return true;  // it can be made at some points and not at others
+    }
+  };
+  // A parameter may move few of the events, and another one decide how many these are.
+  constexpr std::size_t few = 16, some = 64, many = 4096;
+  if (differ(at(0.31, 0.31), at(0.31, 0.73), few)) return true;
+  return differ(at(0.96, 0.04), at(0.96, 0.96), distribution.trial() ? some : many);
 }
 
 bool can_simulate(const Distribution& distribution) {

@@ -87,6 +87,7 @@ class Command final : public Distribution, public Tallied {
   std::size_t dimension() const override { return columns_.size(); }
   std::vector<std::string> feature_names() const override { return columns_; }
   Runs runs() const override;
+  std::optional<Trial> trial() const override { return trial_; }
   /// Whether {parameter} stands in the command.
   std::optional<bool> depends_on(std::size_t parameter) const override;
   /// One run, on another seed after each failure.
@@ -116,6 +117,7 @@ class Command final : public Distribution, public Tallied {
   ParameterSpace parameters_;
   std::string program_;
   std::vector<std::string> columns_;
+  Trial trial_;
   bool prints_ = false;      // the events go to the standard output
   std::string fingerprint_;  // of the files that the results depend on
   std::shared_ptr<State> state_;

@@ -67,6 +67,14 @@ class Distribution {
   };
   /// By default the largest of the parts.
   virtual Runs runs() const;
+  /// Of a simulator outside of the library, another program or a function of another language: what
+  /// a trial of it took. Events of such are dear, and no more are asked for than need be.
+  struct Trial {
+    std::size_t events = 0;
+    double seconds = 0.0;  ///< 0: not tried
+  };
+  /// Nothing where events are drawn here. By default that of the slowest part.
+  virtual std::optional<Trial> trial() const;
   /// Events that were made before, where there can be no others: `sample` then throws
   /// SimulatorError. Null: it can simulate.
   virtual const Samples* stored() const { return nullptr; }
@@ -113,8 +121,9 @@ void sample_into(const Distribution& distribution, std::span<const double> point
                  Progress* progress = nullptr, Tasks* tasks = nullptr);
 
 /// Whether its events depend on θ, or on one of the parameters: where it does not say so itself
-/// (Distribution::depends_on), by drawing some events at two θ from the same random numbers. True
-/// where it is not defined at both of them.
+/// (Distribution::depends_on), by drawing events at θ far apart from the same random numbers: some,
+/// and where these are the same, more, as far as they are not dear. True where it is not defined at
+/// all of them. False may be wrong where θ moves few of the events.
 bool depends_on(const Distribution& distribution, const ParameterSpace& parameters,
                 std::optional<std::size_t> only = {});
 
