@@ -1,10 +1,14 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "answer.hpp"
 #include "commands.hpp"
+#include "neyman/pipeline/pipeline.hpp"
+#include "neyman/reports/terminal.hpp"
 #include "study_file.hpp"
 
 namespace neyman::cli {
@@ -38,8 +42,35 @@ Json describe(const Study& study) {
               {"classifier", learned.classifier},
               {"calibration", learned.calibration}};
   if (!study.data.note.empty()) out["data_note"] = study.data.note;
+  const auto plan = plan_simulation(study);
+  Json planned = Json::object();
+  for (const auto& [purpose, events] : plan.events) planned[purpose] = events;
+  out["planned_events"] = std::move(planned);
+  out["planned_total"] = plan.total();
+  if (plan.seconds) out["planned_seconds"] = {plan.seconds->first, plan.seconds->second};
+  if (!study.notes.empty()) out["warnings"] = study.notes;
   if (const auto* mixture = mixture_of(study)) out["components"] = mixture->names();
   if (!study.mixture) out["design"] = study.parameterized.design->kind();
+  return out;
+}
+
+/// What the stages simulate: "5000 in all: 4500 simulated, 500 diagnostics".
+std::string plan_words(const Study& study) {
+  const auto plan = plan_simulation(study);
+  std::vector<std::string> parts;
+  for (const auto& [purpose, events] : plan.events)
+    parts.push_back(fmt::format("{} {}", events,
+                                purpose == "simulated"     ? "to learn from"
+                                : purpose == "diagnostics" ? "for checks"
+                                                           : "for " + purpose));
+  auto out = fmt::format("{}{} events in all stages: {}", plan.open ? "at least " : "",
+                         plan.total(), fmt::join(parts, ", "));
+  if (plan.seconds) {
+    const auto [low, high] = *plan.seconds;
+    const auto shortest = reports::format_duration(low), longest = reports::format_duration(high);
+    out += fmt::format("\n  some {}{} of simulation, by what its trial run took", shortest,
+                       shortest == longest ? "" : " to " + longest);
+  }
   return out;
 }
 
@@ -57,6 +88,8 @@ void print_words(const Study& study, const std::string& path) {
              study.mixture ? "" : fmt::format(" ({})", study.parameterized.design->kind()),
              learned.classifier, learned.calibration);
   if (!study.data.note.empty()) fmt::print("  {}\n", study.data.note);
+  if (can_simulate(*study.simulator)) fmt::print("  {}\n", plan_words(study));
+  for (const auto& note : study.notes) fmt::print("  ! {}\n", note);
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ void add_run(CLI::App& app, int& status) {
 Writes results.json, report.html, figures/, model.h5 and run.log. Runs of a simulator
 that is a program are kept in cache/ and are not simulated again.
 
---quick makes everything small: a tenth of the simulated events and of the datasets of tests,
-ensembles and coverage. The report says so; its figures are not results to use.
+--quick makes everything small: a tenth of the events that are simulated or taken from files, and
+of the datasets of tests, ensembles and coverage. The report says so; its figures are not results to use.
 
 Stages: simulate, train, calibrate, fit, toys, diagnose, report. Each is kept in stages/ of the
 folder when it is finished. Run again, and only what a change of the study, its files or its seed

@@ -320,3 +320,70 @@ def test_checks_have_the_same_attributes(result):
         assert check.p_value is None or 0 <= check.p_value <= 1
         with pytest.raises(AttributeError):
             check.nothing
+
+
+def _counted(function):
+    """A simulator of the study's and how many events it was asked for."""
+    calls = []
+
+    def simulate(theta, n, rng):
+        calls.append(n)
+        return function(theta, n, rng)
+
+    return simulate, calls
+
+
+def test_a_function_is_called_as_often_as_the_training_and_a_share_for_checks():
+    """Tried for its columns and in the ranges, trained on, and 15 % for checks: no more."""
+    simulate, calls = _counted(lambda theta, n, rng: rng.normal(theta[0], 1, (n, 6)))
+    result = neyman.run({"parameters": {"a": {"range": [-1, 1], "truth": 0.3}}, "simulator": simulate,
+                         "training": {"samples": 3000}, "data": {"events": 1},
+                         "report": {"figures": False}})
+    assert sum(calls) <= 1.2 * 3000
+    assert result.budget["simulated"] == 3000
+    assert 300 <= result.budget["diagnostics"] <= 450
+    assert "recovery" in [check.name for check in result.diagnostics]
+    # What is asked for by a key is what is simulated.
+    more = neyman.run({"parameters": {"a": {"range": [-1, 1], "truth": 0.3}}, "simulator": simulate,
+                       "training": {"samples": 3000}, "data": {"events": 1},
+                       "diagnostics": {"budget": 2000}, "report": {"figures": False}})
+    assert 1500 <= more.budget["diagnostics"] <= 2000
+
+
+@pytest.mark.parametrize("most", [0.3, 0.02, 0.005])
+def test_a_parameter_that_moves_few_events_is_not_refused(most):
+    """64 events of a signal of half a percent are the same whatever its place is: no proof."""
+    def simulate(theta, n, rng):
+        f, m = np.broadcast_to(theta, (n, 2)).T
+        return np.where(rng.random(n) < f, m + 0.3 * rng.standard_normal(n), 10 * rng.random(n))
+
+    parameters = {"f": (0, most), "m": (0, 10)}
+    neyman.Study({"parameters": {"f": {"range": [0, most], "truth": most / 2},
+                                 "m": {"range": [0, 10], "truth": 4}},
+                  "simulator": neyman.PythonSimulator(simulate, parameters, per_row=True),
+                  "training": {"samples": 2000}, "data": {"events": 500}})
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.003, 0.3, 0.8])
+def test_a_good_result_does_not_fail_far_from_the_middle(truth):
+    """A narrow normal, several of its widths away from the middle of the range: near the estimate all
+    is well, and far from it nothing can be said. (One study in a thousand fails by chance.)"""
+    result = neyman.run({"study": {"seed": 1}, "parameters": {"m": {"range": [-1, 1], "truth": truth}},
+                         "simulator": {"kind": "normal", "mean": "m", "sigma": 0.1},
+                         "training": {"samples": 50000}, "data": {"events": 300},
+                         "report": {"figures": False}})
+    assert {check.verdict for check in result.diagnostics} <= {"pass", "no power"}
+
+
+def test_an_interval_that_is_far_too_wide_is_found():
+    """x = m + an exponential has a sharp edge at m, which the default network washes out: the middle
+    of the range, where the estimate is, would see nothing."""
+    def simulate(theta, n, rng):
+        return theta[..., 0] + rng.exponential(size=n)
+
+    result = neyman.run({"study": {"seed": 3}, "parameters": {"m": {"range": [0, 2], "truth": 1.0}},
+                         "simulator": neyman.PythonSimulator(simulate, {"m": (0, 2)}, per_row=True),
+                         "training": {"samples": 100000}, "data": {"events": 300},
+                         "report": {"figures": False}})
+    assert result.fit.parameters.m.error > 3 / 300  # one over the events would be right
+    assert "fail" in [check.verdict for check in result.diagnostics if ":" not in check.name]

@@ -69,7 +69,8 @@ void clean_up(const std::string& folder) {
 }
 
 /// What a stage simulates events for.
-const char* purpose_of(const std::string& stage) {
+const char* purpose_of(const std::string& stage, const std::string& part) {
+  if (part == "recovery") return "tests and checks";
   if (stage == "fit") return "data";
   return position(stage) < position("fit") ? "training" : "tests and checks";
 }
@@ -178,7 +179,7 @@ void Chain::note_simulators(Results& results) {
     fields(from, tally);
     all += tally;
   }
-  note_tally(all, study_.parameters, purpose_of(stage_), results);
+  note_tally(all, study_.parameters, purpose_of(stage_, part_name_), results);
 }
 
 void Chain::forget_from(const std::string& stage) const {

@@ -27,8 +27,9 @@ std::vector<FoldedSample> simulate_components(const Study& study, Tasks* tasks, 
   Progress progress("simulate", study.training_samples, "events");
   for (std::size_t c = 0; c < count; ++c) {
     const auto& component = *mixture.components()[c];
-    if (const auto* stored = component.stored()) {
-      samples.emplace_back(*stored, study.learning, c, component.stream());
+    if (component.stored() != nullptr) {
+      samples.emplace_back(training_events(study, component, c), study.learning, c,
+                           training_stream(study, component));
       results.budget["simulated"] += samples.back().training_events();
       continue;
     }
@@ -218,6 +219,16 @@ void check_normalisation(const MixtureRatio& ratio, Results& results) {
 
 }  // namespace
 
+RecoveryOf recovery_of(const ParameterSpace& parameters, const MixtureRatio& ratio) {
+  return {[&](MatrixView x, std::span<const double> weights) {
+            return std::make_unique<MixtureLikelihood>(
+                parameters, ratio, x, std::vector<double>(weights.begin(), weights.end()));
+          },
+          [&](MatrixView x, const std::vector<double>& point) {
+            return simulation_gradient_covariance(parameters, ratio, x, {}, point);
+          }};
+}
+
 Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
   using Components = std::vector<FoldedSample>;
   const auto samples = chain.step<Components>(
@@ -232,11 +243,10 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
         Components out;
         for (std::size_t c = 0; c < study.mixture->components().size(); ++c) {
           const auto& component = *study.mixture->components()[c];
-          const auto* stored = component.stored();
-          out.emplace_back(stored != nullptr
-                               ? *stored
+          out.emplace_back(component.stored() != nullptr
+                               ? training_events(study, component, c)
                                : load_samples(archive.child(fmt::format("component{}", c))),
-                           study.learning, c, component.stream());
+                           study.learning, c, training_stream(study, component));
         }
         return out;
       });
@@ -283,6 +293,13 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
     results.pair_scores = pair_scores(**ratio, *samples, results.component_names);
   });
 
+  if (asks_for(study, "recovery"))
+    chain.step(step_of(study, "fit", "recovery"), [&](Results& results) {
+      const auto& events = data->events;
+      const MixtureLikelihood likelihood(study.parameters, **ratio, events.x, events.weights);
+      check_recovery(study, recovery_of(study.parameters, **ratio), events, likelihood,
+                     chain.tasks(), results);
+    });
   if (study.test)
     chain.step(step_of(study, "toys", "test"), [&](Results& results) {
       const std::size_t events = 2 * study.test->datasets * results.events;

@@ -296,8 +296,10 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain) {
           return made;
         },
         save_toys, load_toys);
-  chain.step(step_of(study, "diagnose"),
-             [&](Results& results) { check_sub_ratios(*model, data->events, results); });
+  chain.step(step_of(study, "diagnose"), [&](Results& results) {
+    check_sub_ratios(*model, data->events, results);
+    note_simulation(results);
+  });
 
   return Lazy<Model>([&study, &chain, model, summary, toys] {
     // The figures and the report need it, and it is not kept with the results.
@@ -321,6 +323,7 @@ void fit_measurement(const Model& model, const Samples& data, Results& results) 
     note_measured(model, data, summary, plan, results);
     results.measurement_summary = std::make_shared<const MeasurementSummary>(std::move(summary));
     check_sub_ratios(model, data, results);
+    note_simulation(results);
   });
 }
 

@@ -29,12 +29,15 @@ using Across = ParameterizedClassifierRatio::Across;
 Events simulate_training(const Study& study, Tasks* tasks, Results& results) {
   const auto& learned = study.parameterized;
   Events events;
-  if (learned.separable)
+  if (learned.separable && study.simulator->stored() != nullptr)
+    events.numerator = training_events(study, *study.simulator);
+  else if (learned.separable)
     events.numerator =
         simulate(*study.simulator, study.parameters, *learned.design, study.training_samples,
                  derive_seed(study.seed, "training"), "training", tasks);
-  else if (const auto* stored = study.simulator->stored())
-    events = {*stored, {}, study.simulator->stream()};
+  else if (study.simulator->stored() != nullptr)
+    events = {
+        training_events(study, *study.simulator), {}, training_stream(study, *study.simulator)};
   else
     events = ParameterizedClassifierRatio::simulate_events(study.simulator, *learned.design,
                                                            learned.classifier, tasks);
@@ -115,7 +118,8 @@ Lazy<Learned> learn(const Study& study, Chain& chain) {
       },
       [&study](const Archive& archive) {
         return Events{load_samples(archive.child("numerator")),
-                      load_samples(archive.child("denominator")), study.simulator->stream()};
+                      load_samples(archive.child("denominator")),
+                      training_stream(study, *study.simulator)};
       });
   const auto trained = chain.step<Learned>(
       step_of(study, "train"),
@@ -358,6 +362,17 @@ void repeat(const Study& study, const Lazy<Learned>& ratio, const Lazy<Likelihoo
 
 }  // namespace
 
+RecoveryOf recovery_of(const ParameterizedRatio& ratio) {
+  return {[&ratio](MatrixView x, std::span<const double> weights) {
+            return std::make_unique<ParameterizedLikelihood>(ratio, x, weights);
+          },
+          [&ratio](MatrixView x, const std::vector<double>& point) {
+            const ParameterizedLikelihood likelihood(ratio, x);
+            return likelihood.differentiable() ? likelihood.simulation_gradient_covariance(point)
+                                               : Matrix();
+          }};
+}
+
 Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
   const auto ratio = learn(study, chain);
   const Lazy<Observed> data([&study] { return observe(study); });
@@ -387,6 +402,11 @@ Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
                results.exact_fit = report_fit(exact, fit(exact, options), plan);
                note_fit(*results.exact_fit, study.parameters, "exact ", results);
              }));
+  if (asks_for(study, "recovery"))
+    chain.step(step_of(study, "fit", "recovery"), counted(ratio, [&](Results& results) {
+                 check_recovery(study, recovery_of(**ratio), data->events, *likelihoods->learned,
+                                chain.tasks(), results);
+               }));
   if (!study.contours.empty())
     chain.step(step_of(study, "fit", "contours"), counted(ratio, [&](Results& results) {
                  surfaces(study, *likelihoods->learned, likelihoods->exact.get(),
@@ -399,6 +419,7 @@ Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
         diagnose_references(study, **ratio, data->events, chain.tasks(), results);
         diagnose_repetition(results);
         judge(results.diagnostics);
+        note_simulation(results);
         if (!complete(study))
           results.warnings.push_back(
               "no model.h5 was written: with calibration on demand it would need the simulator");
@@ -424,6 +445,7 @@ void fit_parameterized(const Model& model, const Samples& data, Results& results
     note_fit(results.fit, model.parameters, "", results);
     note_outside(*model.parameterized, data, results);
   });
+  note_simulation(results);
 }
 
 }  // namespace neyman::pipeline

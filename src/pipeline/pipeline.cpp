@@ -1,10 +1,14 @@
 #include "neyman/pipeline/pipeline.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/version.hpp"
 #include "neyman/data/feature_columns.hpp"
+#include "neyman/data/reader.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman {
@@ -56,6 +60,67 @@ StagedRun run(const Study& study, const RunOptions& options) {
   });
   if (!chain.stopped()) chain.forget_others();
   return {std::move(chain.results()), !chain.stopped()};
+}
+
+std::size_t SimulationPlan::total() const {
+  std::size_t sum = 0;
+  for (const auto& [purpose, count] : events) sum += count;
+  return sum;
+}
+
+SimulationPlan plan_simulation(const Study& study) {
+  SimulationPlan out;
+  const auto& simulator = *study.simulator;
+  const bool simulates = can_simulate(simulator);
+  const auto add = [&](const char* purpose, std::size_t count) {
+    if (count > 0) out.events.emplace_back(purpose, count);
+  };
+  const auto data_events = [&]() -> std::size_t {
+    if (study.data.given) return study.data.given->size();
+    if (study.data.files.empty()) return study.data.events;
+    std::size_t rows = 0;
+    for (const auto& file : study.data.files) {
+      SampleReader reader(file.name, file.options);
+      while (const auto block = reader.next()) rows += block->size();
+    }
+    return rows;
+  };
+  add("simulated", study.training_samples);
+  if (!simulates) return out;
+  const std::size_t data = study.measurement ? 0 : data_events();
+  if (!study.data.observed()) add("data", data);
+  if (!study.measurement) {
+    auto checks = pipeline::events_of_checks(study, data);
+    add("diagnostics", checks.total());
+    if (study.test) add("test", 2 * study.test->datasets * data);
+    std::size_t hypotheses = 0;
+    for (const auto& hypothesis : study.hypotheses) hypotheses += hypothesis.datasets * data;
+    add("hypotheses", hypotheses);
+    if (study.ensemble) add("ensemble", study.ensemble->datasets * study.ensemble->events);
+    if (study.coverage)
+      add("coverage", study.coverage->points.rows() *
+                          (study.coverage->datasets + study.coverage->critical_datasets) * data);
+    if (study.compare)
+      add("compare", study.training_samples / 2 * 2 + study.compare->evaluation_events);
+    using Across = ParameterizedClassifierRatio::Across;
+    const auto& learned = study.parameterized;
+    out.open = !study.mixture && !learned.separable &&
+               (learned.classifier.calibration == Across::on_demand ||
+                learned.classifier.calibration == Across::interpolate || learned.classifier.fresh ||
+                pipeline::asks_for(study, "reference"));
+  } else {
+    add("normalisation", study.measurement->learning.simulated);
+  }
+  const auto trial = simulator.trial();
+  if (!trial || trial->events == 0 || !(trial->seconds > 0.0)) return out;
+  const auto runs = simulator.runs();
+  const auto events = static_cast<double>(out.total());
+  const double at_once = static_cast<double>(std::max<std::size_t>(runs.at_once, 1));
+  const double of_run = static_cast<double>(std::max<std::size_t>(runs.events, 1));
+  const double as_runs = std::ceil(events / of_run) * trial->seconds / at_once;
+  const double as_events = events * trial->seconds / static_cast<double>(trial->events) / at_once;
+  out.seconds = std::minmax(as_runs, as_events);
+  return out;
 }
 
 Results fit_data(const Model& model, const Samples& given, const std::string& source) {

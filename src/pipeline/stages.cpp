@@ -10,6 +10,7 @@
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/data/checksum.hpp"
+#include "neyman/data/sample_stream.hpp"
 #include "neyman/simulators/command.hpp"
 #include "neyman/simulators/describe.hpp"
 
@@ -71,6 +72,10 @@ Step step_of(const Study& study, const std::string& stage, const std::string& pa
     if (study.data.given) inputs.value("given", describe_events(*study.data.given));
     inputs.setting("inference", {"contours", "surface", "bayesian", "test", "hypotheses"});
     if (study.measurement) inputs.setting("measurement", {"toys", "scan", "simulated"});
+  } else if (name == "recovery") {
+    // Not all of [diagnostics]: pseudo-experiments come after it, and are not to be done again.
+    inputs.value("recovery", asks_for(study, "recovery") ? "yes" : "no");
+    inputs.setting("diagnostics.times").setting("diagnostics.budget");
   } else if (name == "contours") {
     for (const char* key : {"contours", "surface", "bayesian"})
       inputs.setting(std::string("inference.") + key);
@@ -133,6 +138,9 @@ void describe_study(const Study& study, Results& results) {
   results.levels = study.levels;
   results.threads = threads();
   results.quick = study.quick;
+  for (const auto& note : study.notes)
+    if (std::find(results.warnings.begin(), results.warnings.end(), note) == results.warnings.end())
+      results.warnings.push_back(note);
   if (study.measurement) {
     results.component_names = study.measurement->mixture->names();
     results.ratio = "measurement";
@@ -158,6 +166,28 @@ void describe_study(const Study& study, Results& results) {
 std::vector<std::string> feature_names_of(const Distribution& simulator) {
   auto names = simulator.feature_names();
   return names.empty() ? default_feature_names(simulator.dimension()) : names;
+}
+
+Samples training_events(const Study& study, const Distribution& of, std::uint64_t which) {
+  const auto& stored = *of.stored();
+  if (study.stored_share >= 1.0) return stored;
+  // With `stream` some of all events are in memory already, chosen at random.
+  const auto stream = of.stream();
+  const double all = static_cast<double>(stream ? stream->rows() : stored.size());
+  const double share = study.stored_share * all / static_cast<double>(stored.size());
+  if (share >= 1.0) return stored;
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    // A group stays together.
+    const auto unit = stored.groups.empty() ? i : static_cast<std::uint64_t>(stored.groups[i]);
+    if (RandomStream(derive_seed(study.seed, "quick", which), "event", unit).uniform() < share)
+      kept.push_back(i);
+  }
+  return stored.take(kept);
+}
+
+std::shared_ptr<const SampleStream> training_stream(const Study& study, const Distribution& of) {
+  return study.stored_share < 1.0 ? nullptr : of.stream();
 }
 
 Observed observe(const Study& study) {
@@ -225,69 +255,76 @@ Model start_model(const Study& study, const Results& results) {
   return model;
 }
 
-FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan) {
-  FitReport report;
-  const auto advance = [&](std::size_t steps) {
-    if (plan.progress != nullptr) plan.progress->advance(steps);
-  };
-  advance(1);
-  const auto& parameters = likelihood.parameters();
-  for (std::size_t p = 0; p < parameters.size(); ++p) {
+void set_intervals(const Likelihood& likelihood, const std::vector<double>& levels,
+                   FitReport& report, Progress* progress) {
+  report.intervals.clear();
+  report.statistical_intervals.clear();
+  for (std::size_t p = 0; p < likelihood.parameters().size(); ++p) {
     auto& with = report.intervals.emplace_back();
     auto& without = report.statistical_intervals.emplace_back();
-    double reach = 0.0;
-    for (const double level : plan.levels) {
-      with.push_back(likelihood_interval(likelihood, best, p, level, true));
-      without.push_back(likelihood_interval(likelihood, best, p, level, false));
-      reach = std::max(reach, with.back().high - with.back().low);
-      advance(1);
+    for (const double level : levels) {
+      with.push_back(likelihood_interval(likelihood, report.fit, p, level, true));
+      without.push_back(likelihood_interval(likelihood, report.fit, p, level, false));
+      if (progress != nullptr) progress->advance(1);
     }
-    const double low = std::max(parameters[p].low, best.point[p] - reach);
-    const double high = std::min(parameters[p].high, best.point[p] + reach);
-    report.scans.push_back(scan(likelihood, best, p, low, high, plan.scan_points));
-    advance(plan.scan_points);
   }
+}
+
+FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan) {
+  FitReport report;
+  if (plan.progress != nullptr) plan.progress->advance(1);
   report.fit = std::move(best);
+  set_intervals(likelihood, plan.levels, report, plan.progress);
+  const auto& parameters = likelihood.parameters();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    double reach = 0.0;
+    for (const auto& interval : report.intervals[p])
+      reach = std::max(reach, interval.high - interval.low);
+    const double low = std::max(parameters[p].low, report.fit.point[p] - reach);
+    const double high = std::min(parameters[p].high, report.fit.point[p] + reach);
+    report.scans.push_back(scan(likelihood, report.fit, p, low, high, plan.scan_points));
+    if (plan.progress != nullptr) plan.progress->advance(plan.scan_points);
+  }
   return report;
 }
 
 namespace {
 
-/// Six standard errors about the estimate, to a round tenth of one, where that is much narrower
-/// than the range.
-std::string narrower_ranges(const Fit& fit, const ParameterSpace& parameters) {
+/// Whether the checks that look at the result itself have seen it, and none found anything.
+bool checks_pass(const std::vector<Diagnostic>& diagnostics) {
+  bool recovered = false;
+  for (const auto& check : diagnostics) {
+    if (check.verdict == Diagnostic::Verdict::warn || check.verdict == Diagnostic::Verdict::fail)
+      return false;
+    recovered |= check.name == "recovery" && check.verdict == Diagnostic::Verdict::pass;
+  }
+  return recovered;
+}
+
+/// The region with a margin, to a round tenth of a standard error, where that is much narrower than
+/// the range. Nothing where an end of it is not known.
+std::string narrower_ranges(const FitReport& report, const ParameterSpace& parameters) {
+  constexpr double margin = 6.0, beyond = 3.0;  // standard errors from the estimate, and the ends
+  const auto& fit = report.fit;
   std::vector<std::string> out;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
-    const double unit = std::pow(10.0, std::floor(std::log10(fit.error(p))));
-    const auto rounded = [&](double value) { return unit * std::round(value / unit); };
-    const double low = std::max(parameters[p].low, rounded(fit.point[p] - 6.0 * fit.error(p)));
-    const double high = std::min(parameters[p].high, rounded(fit.point[p] + 6.0 * fit.error(p)));
+    const double error = fit.error(p);
+    if (!(error > 0.0)) continue;
+    double low = fit.point[p] - margin * error, high = fit.point[p] + margin * error;
+    bool known = true;
+    for (const auto& interval : report.intervals[p]) {
+      known &= interval.ok;
+      low = std::min(low, interval.low - beyond * error);
+      high = std::max(high, interval.high + beyond * error);
+    }
+    if (!known) continue;
+    const double unit = std::pow(10.0, std::floor(std::log10(error)));
+    low = std::max(parameters[p].low, unit * std::floor(low / unit));
+    high = std::min(parameters[p].high, unit * std::ceil(high / unit));
     if (high - low < 0.7 * (parameters[p].high - parameters[p].low))
       out.push_back(fmt::format("{} = [{:.6g}, {:.6g}]", parameters[p].name, low, high));
   }
   return fmt::format("{}", fmt::join(out, ", "));
-}
-
-/// Where finite simulation matters: what to do.
-void note_simulation(const Fit& fit, const ParameterSpace& parameters, Results& results) {
-  constexpr double enough = 0.25;  // adds 3 % to the error, but the estimate may be off by it
-  std::size_t worst = 0;
-  double largest = 0.0;
-  for (std::size_t p = 0; p < parameters.size(); ++p) {
-    const double statistical = fit.statistical_error(p);
-    const double part = statistical > 0.0 ? fit.simulation_error(p) / statistical : 0.0;
-    if (part > largest) {
-      largest = part;
-      worst = p;
-    }
-  }
-  if (largest < enough) return;
-  const auto ranges = narrower_ranges(fit, parameters);
-  results.warnings.push_back(
-      fmt::format("finite simulation adds {:.2f} of the statistical error to {}: raise "
-                  "training.samples{}",
-                  largest, parameters[worst].name,
-                  ranges.empty() ? "" : ", or narrow the ranges, for example to " + ranges));
 }
 
 /// A likelihood that is simulated anew at every θ is as rough as its simulations are few.
@@ -315,9 +352,35 @@ void note_fit(const FitReport& report, const ParameterSpace& parameters, const c
             fmt::format("the {:.6g} % interval of {} from the {}fit ends at the parameter's range",
                         100.0 * interval.level, parameters[p].name, which));
   note_roughness(report.fit, which, results);
+}
+
+void note_simulation(Results& results) {
+  constexpr double enough = 0.25;  // adds 3 % to the error, but the estimate may be off by it
+  const auto& fit = results.fit.fit;
+  const auto& parameters = results.parameters;
   // The ranges do not matter to ratios between the components of a mixture.
-  if (report.fit.ok() && results.ratio != "decomposed")
-    note_simulation(report.fit, parameters, results);
+  if (!fit.ok() || results.ratio == "decomposed") return;
+  std::size_t worst = 0;
+  double largest = 0.0;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const double statistical = fit.statistical_error(p);
+    const double part = statistical > 0.0 ? fit.simulation_error(p) / statistical : 0.0;
+    if (part > largest) {
+      largest = part;
+      worst = p;
+    }
+  }
+  if (largest < enough) return;
+  const bool pass = checks_pass(results.diagnostics);
+  const auto ranges = pass ? narrower_ranges(results.fit, parameters) : std::string();
+  const bool found = !pass && worst_of(results.diagnostics) >= Diagnostic::Verdict::warn;
+  results.warnings.push_back(fmt::format(
+      "finite simulation adds {:.2f} of the statistical error to {}: raise training.samples{}",
+      largest, parameters[worst].name,
+      !ranges.empty() ? ", or narrow the ranges, for example to " + ranges
+      : found         ? ", or choose another classifier; narrower ranges do not help where checks "
+                        "do not pass, as they may exclude the truth"
+                      : ""));
 }
 
 void note_test(Results& results) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,6 +44,12 @@ void check_whole(const char* function, const Model& model);
 
 /// What is known of a run before it starts.
 void describe_study(const Study& study, Results& results);
+
+/// The events of a simulator that holds events, as far as a quick study takes them; `which` tells
+/// several apart.
+Samples training_events(const Study& study, const Distribution& of, std::uint64_t which = 0);
+/// All of them on the disk, where they train a study that is not quick.
+std::shared_ptr<const SampleStream> training_stream(const Study& study, const Distribution& of);
 
 /// The data of a study: its files, events that a program gave, or events simulated at the truth.
 struct Observed {
@@ -104,10 +112,26 @@ class CountedLikelihood final : public Likelihood {
   mutable std::atomic<std::size_t> count_{0};
 };
 
+/// How many events the checks simulate where the study's keys leave it open (see Study).
+struct CheckEvents {
+  std::size_t recovery = 0;  ///< at the estimate
+  std::size_t each = 0;      ///< at each θ of the checks of the ratio
+  std::size_t points = 0;    ///< beside the estimate, near it
+  bool wide = true;          ///< whether the ratio to a point far from it is looked at, too
+  std::size_t total() const;
+};
+CheckEvents events_of_checks(const Study& study, std::size_t data_events);
+
+/// The intervals of a report from its fit: again, where its errors have changed.
+void set_intervals(const Likelihood& likelihood, const std::vector<double>& levels,
+                   FitReport& report, Progress* progress = nullptr);
 /// Intervals and curves of a fit.
 FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan);
 void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
               Results& results);
+/// Where finite simulation matters: what to do. Narrower ranges are proposed where the checks of
+/// the result pass alone: ranges about an estimate that is wrong exclude the truth for good.
+void note_simulation(Results& results);
 /// Of datasets of a test that could not be simulated.
 void note_test(Results& results);
 /// Where `outside` counts some of the events.
@@ -116,8 +140,29 @@ void note_outside(const Ratio& ratio, const Samples& data, Results& results);
 
 /// "alpha = 0.98, beta = -1.1"
 std::string describe_point(const ParameterSpace& parameters, const std::vector<double>& point);
-/// Checks r̂ between the estimate, or `at`, and the point of the study's diagnostics. Where the
-/// estimate is that point, another θ that the study names takes its place.
+/// How datasets at the estimate are fitted: as the data are, without constraints.
+struct RecoveryOf {
+  std::function<std::unique_ptr<const Likelihood>(MatrixView x, std::span<const double> weights)>
+      likelihood;
+  /// Of the gradient at a point, from finite simulation; empty where it is not known.
+  std::function<Matrix(MatrixView x, const std::vector<double>& point)> gradient_covariance;
+};
+RecoveryOf recovery_of(const ParameterizedRatio& ratio);
+RecoveryOf recovery_of(const ParameterSpace& parameters, const MixtureRatio& ratio);
+/// The same for data that a model was fitted to.
+void recheck_recovery(const Study& study, const Model& model, const Samples& data,
+                      Results& results);
+/// The checks of a ratio between two θ that the study asks for.
+std::vector<std::string> ratio_checks(const Study& study);
+/// Whether the study's diagnostics name a check.
+bool asks_for(const Study& study, const char* check);
+/// Simulates events at the estimate and fits them, where the study asks for `recovery`. Where the
+/// shift is more than the reported simulation error explains, that error and the intervals of the
+/// report, from `likelihood` of the data, are enlarged, and a warning says so.
+void check_recovery(const Study& study, const RecoveryOf& of, const Samples& data,
+                    const Likelihood& likelihood, Tasks* tasks, Results& results);
+/// Checks r̂ near the estimate, and between it and a point far from it; or between `at` and that
+/// point alone.
 void diagnose_ratio(const Study& study, const Ratio& ratio, Tasks* tasks, Results& results,
                     std::optional<std::vector<double>> at = {});
 /// Learns the ratio again with other θ1 and compares −2 log Λ of the data along each parameter of

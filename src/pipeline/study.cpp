@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 
@@ -134,17 +135,25 @@ class StudyReader {
     const auto before = settings_.problems().size();
     const auto distribution = make_distribution(table, study_.parameters, study_.folder);
     if (settings_.problems().size() > before || !distribution) return;
-    for (std::size_t p = 0; p < study_.parameters.size(); ++p)
-      if (!depends_on(*distribution, study_.parameters, p))
+    for (std::size_t p = 0; p < study_.parameters.size(); ++p) {
+      if (depends_on(*distribution, study_.parameters, p)) continue;
+      const auto& name = study_.parameters[p].name;
+      if (distribution->depends_on(p).has_value() || !may_use(*settings_.find("simulator"), name))
         table.problem("", fmt::format("does not depend on parameter '{}', but must: what it does "
                                       "not depend on cannot be fitted{}",
-                                      study_.parameters[p].name,
+                                      name,
                                       distribution->stored() != nullptr
                                           ? " (the files need a column with several values of it)"
                                       : distribution->kind() == "command"
-                                          ? fmt::format("; write {{{}}} into the command",
-                                                        study_.parameters[p].name)
+                                          ? fmt::format("; write {{{}}} into the command", name)
                                           : ""));
+      else
+        study_.notes.push_back(
+            fmt::format("the same random numbers gave the same events at different values of {}: "
+                        "if the simulator does not use it, or it moves very few events, it cannot "
+                        "be fitted",
+                        name));
+    }
     study_.simulator = distribution;
     auto mixture = std::dynamic_pointer_cast<const Mixture>(distribution);
     if (mixture && !mixture->yields().empty()) {
@@ -163,6 +172,31 @@ class StudyReader {
     auto parameters = settings_.table("parameters");
     for (const auto& parameter : study_.parameters)
       refuse_in_mixture(parameters.table(parameter.name), "constraint");
+  }
+
+  /// Whether what describes a simulator could use a parameter: a formula has its name as a word, or
+  /// it is made elsewhere. That it does not is proof; that events are equal is none, as a parameter
+  /// may move few of them.
+  static bool may_use(const SettingValue& value, const std::string& name) {
+    if (const auto* text = std::get_if<std::string>(&value.data)) {
+      const auto is_word = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+      };
+      if (*text == "plugin" || *text == "command") return true;
+      for (auto at = text->find(name); at != std::string::npos; at = text->find(name, at + 1))
+        if ((at == 0 || !is_word((*text)[at - 1])) &&
+            (at + name.size() == text->size() || !is_word((*text)[at + name.size()])))
+          return true;
+      return false;
+    }
+    if (const auto* list = std::get_if<SettingValue::Array>(&value.data))
+      return std::any_of(list->begin(), list->end(),
+                         [&](const auto& entry) { return may_use(entry, name); });
+    if (const auto* table = std::get_if<SettingValue::Table>(&value.data))
+      return std::any_of(table->begin(), table->end(), [&](const auto& entry) {
+        return entry.first == name || may_use(entry.second, name);
+      });
+    return std::holds_alternative<SettingValue::Object>(value.data);
   }
 
   /// What files of events cannot give.
@@ -391,9 +425,10 @@ class StudyReader {
     }
     // A simulator that is slow to start was tried once when it was made.
     if (study_.simulator->runs().at_once > 0) return;
-    constexpr std::size_t trials = 256;
+    constexpr std::size_t trials = 256, dear = 32;
     try {
-      simulate(*study_.simulator, study_.parameters, design, trials, study_.seed, "check");
+      simulate(*study_.simulator, study_.parameters, design,
+               study_.simulator->trial() ? dear : trials, study_.seed, "check");
     } catch (const ArgumentError& error) {
       settings_.problem("simulator",
                         "cannot be used in all of the parameters' ranges: " + error.reason());
@@ -912,7 +947,7 @@ class StudyReader {
     const Key which("which", "the checks, or \"all\"; []: none");
     auto& config = study_.diagnostics;
     auto known = ratio_diagnostics();
-    known.emplace_back("reference");
+    for (const char* other : {"reference", "recovery", "range"}) known.emplace_back(other);
     const bool listed = table.has("which") && !table.is_text("which");
     if (settings_.describing()) table.choice(which, "all", {"all"});
     if (table.is_text("which") && !settings_.describing()) {
@@ -944,7 +979,18 @@ class StudyReader {
       if (study_.simulator->kind() == "command" && !listed && config.references.empty())
         std::erase(config.which, "reference");
     }
-    config.events = table.count({"events", "simulated on each side"}, config.events, 100);
+    config.events_given = table.has("events");
+    config.events = table.count({"events", "simulated at each θ"}, config.events, 100);
+    config.times = table.count({"times",
+                                "check \"recovery\": how many times the data's events are "
+                                "simulated at the estimate, within the budget"},
+                               config.times, 1, 1'000'000);
+    if (const auto budget = table.optional_integer(
+            {"budget",
+             "events that the checks may simulate; absent: 15 % of training.samples for a "
+             "simulator that is another program or a Python function, else as many as are cheap"},
+            0, std::int64_t{1} << 40))
+      config.budget = static_cast<std::size_t>(*budget);
     if (table.has("against"))
       config.against =
           point(table, {"against", "θ of the denominator; absent: the reference, or the middle"});
@@ -1032,11 +1078,19 @@ void quicken(Study& study) {
     number = std::max(number / 10, std::min(number, least));
   };
   study.quick = true;
-  if (can_simulate(*study.simulator)) {
+  const std::size_t all = study.training_samples;
+  const bool from_files = !can_simulate(*study.simulator);
+  if (from_files && study.measurement) {
+    study.notes.push_back("this quick run uses all events of its files, as a measurement does");
+  } else {
+    // Of files, pipeline::training_events takes that share.
     reduce(study.training_samples, training_events);
     study.parameterized.classifier.samples = study.training_samples;
-    reduce(study.diagnostics.events, events);
   }
+  if (from_files)
+    study.stored_share = static_cast<double>(study.training_samples) / static_cast<double>(all);
+  else
+    reduce(study.diagnostics.events, events);
   reduce(study.parameterized.classifier.calibration_events, events);
   if (study.measurement) reduce(study.measurement->options.toys, datasets);
   if (study.test) reduce(study.test->datasets, datasets);

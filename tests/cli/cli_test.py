@@ -289,7 +289,17 @@ class Commands(Folder):
         done = neyman("check", study)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("no problems", done.stdout)
+        self.assertIn("events in all stages: 2000 to learn from, ", done.stdout)
         self.assertEqual(files_in(self.folder), ["study.toml"])
+
+    def test_check_tells_what_all_stages_simulate(self):
+        study = self.write("study.toml", SMALL_STUDY)
+        planned = json.loads(neyman("check", study, "--json").stdout)["study"]
+        self.assertEqual(planned["planned_total"], sum(planned["planned_events"].values()))
+        neyman("run", study, "--no-figures", "--quiet")
+        budget = read_json(self.folder / "out" / "results.json")["budget"]
+        for purpose, events in budget.items():
+            self.assertLessEqual(events, planned["planned_events"][purpose], purpose)
 
     def test_study_in_another_folder_finds_its_data(self):
         inner = self.folder / "inner"
@@ -425,10 +435,12 @@ class RunFiles(Folder):
         self.assertEqual(len(results["ensemble"]["approximate"]["estimates"]["gamma"]), 20)
         self.assertTrue(0 <= results["test"]["p_value"] <= 1)
         for check in results["diagnostics"]:
-            self.assertIn(check["verdict"], ("pass", "warn", "fail"))
+            self.assertIn(check["verdict"], ("pass", "no power", "warn", "fail"))
             self.assertTrue(math.isfinite(check["statistic"]))
             self.assertTrue(0 <= check["p_value"] <= 1)
-        self.assertEqual({c["name"] for c in results["diagnostics"]}, {"reweighting", "normalisation", "reliability", "closure", "wilks"})
+        self.assertEqual({c["name"] for c in results["diagnostics"]}, {"recovery", "range", "wilks"} | {
+            check + where for check in ("reweighting", "normalisation", "reliability", "closure")
+            for where in ("", ":wide")})
         self.assertEqual(results["budget"]["simulated"], 2000)
         self.assertEqual(results["budget"]["ensemble"], 20 * 200)
         self.assertTrue(all(seconds >= 0 for seconds in results["timing"].values()))
@@ -1070,8 +1082,8 @@ class Stages(Folder):
 
     def test_a_second_run_does_only_what_changed(self):
         self.write("study.toml", SMALL_STUDY)
-        steps = ["simulate", "train", "calibrate", "fit", "toys: test", "toys: ensemble",
-                 "toys: compare", "diagnose", "report"]
+        steps = ["simulate", "train", "calibrate", "fit", "fit: recovery", "toys: test",
+                 "toys: ensemble", "toys: compare", "diagnose", "report"]
         first = self.run_study(out="again")
         self.assertEqual(list(stage_lines(first.stdout)), steps)
         self.assertNotIn("kept", first.stdout)
@@ -1083,8 +1095,8 @@ class Stages(Folder):
         self.assertIn("Mine", (self.folder / "again" / "report.html").read_text())
         # A stage that is kept took what it took.
         self.assertEqual(results["timing"]["train"], timing["train"])
-        self.assertEqual(self.done("--from", "toys", out="again"), steps[4:])
-        self.assertEqual(self.done("--from", "toys", "--until", "toys", out="again"), steps[4:7])
+        self.assertEqual(self.done("--from", "toys", out="again"), steps[5:])
+        self.assertEqual(self.done("--from", "toys", "--until", "toys", out="again"), steps[5:8])
         self.assertEqual(self.done("--fresh", "--until", "train", out="again"), steps[:2])
         self.assertEqual(self.done(out="again"), steps[2:])
 

@@ -131,8 +131,9 @@ Outcome staged(const std::string& text, const std::string& folder, RunOptions op
   return out;
 }
 
-const Names mixture_steps = {"simulate",      "train",        "calibrate", "fit",   "toys.test",
-                             "toys.ensemble", "toys.compare", "diagnose",  "report"};
+const Names mixture_steps = {"simulate",     "train",     "calibrate",     "fit",
+                             "fit.recovery", "toys.test", "toys.ensemble", "toys.compare",
+                             "diagnose",     "report"};
 
 Names from(const std::string& step) {
   return {std::find(mixture_steps.begin(), mixture_steps.end(), step), mixture_steps.end()};

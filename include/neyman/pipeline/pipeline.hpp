@@ -89,6 +89,21 @@ struct StagedRun {
 ///   where there is nothing to do in parts.
 StagedRun run(const Study& study, const RunOptions& options);
 
+/// What all stages of a run simulate, before it begins.
+struct SimulationPlan {
+  /// Events by purpose, as in Results::budget; at most, for checks.
+  std::vector<std::pair<std::string, std::size_t>> events;
+  /// Calibrations at θ that are not known yet, or epochs with new events, need more.
+  bool open = false;
+  /// Seconds that a simulator outside of the library needs for these, from what its trial took: as
+  /// if a run cost what the trial did, and as if an event did. Nothing where it was not tried, or
+  /// events are drawn here.
+  std::optional<std::pair<double, double>> seconds;
+
+  std::size_t total() const;
+};
+SimulationPlan plan_simulation(const Study& study);
+
 /// Fits new data with a trained model; nothing is simulated or trained. Of a measurement: with
 /// discovery, limits and all that a run gives, but the exact fit.
 /// @throw ArgumentError where the data do not have the model's features.

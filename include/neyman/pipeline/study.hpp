@@ -91,13 +91,21 @@ struct Study {
   std::vector<CompositeTestConfig> hypotheses;
   std::optional<CoverageConfig> coverage;
 
-  /// Checks that need no truth, between the estimate and a second point.
+  /// Checks that need no truth: of the estimate, and of ratios near it and far from it.
   struct Diagnostics {
     std::vector<std::string> which;  ///< names; empty: none
-    std::vector<double> against;     ///< θ1 of the ratios that are checked; empty: the reference
+    std::vector<double> against;     ///< θ1 of the ratio far from it; empty: the reference
     /// `reference`: θ1 with which the ratio is learned again; empty: two beside the estimate.
     std::vector<std::vector<double>> references;
-    std::size_t events = 20000;  ///< simulated on each side
+    std::size_t events = 20000;  ///< simulated at each θ
+    /// `recovery`: how many times the data's events are simulated at the estimate, if there are
+    /// as many within the budget.
+    std::size_t times = 100;
+    /// Events that the checks simulate in all. Absent: for simulators that are other programs or
+    /// functions of another language (Distribution::trial), 15 % of those for the training;
+    /// else as many as are worth their time.
+    std::optional<std::size_t> budget;
+    bool events_given = false;  ///< by the study, and not left to the budget
     std::uint64_t seed = 0;
   } diagnostics;
 
@@ -111,7 +119,9 @@ struct Study {
 
   std::string title;
   bool figures = true;
-  bool quick = false;  ///< made small by `quicken`
+  bool quick = false;              ///< made small by `quicken`
+  double stored_share = 1.0;       ///< of the events of files, of which a quick study takes some
+  std::vector<std::string> notes;  ///< what is to be told of the study itself, as warnings
 };
 
 /// Reads a study and validates all of it: keys, types, ranges, expressions, files and columns.
@@ -132,10 +142,10 @@ Study make_study(SettingValue::Table settings, const std::string& name, const st
 Description describe_study_file();
 
 /// Makes a study small, to try it out: a tenth of the events that are simulated for training, at
-/// each θ of a calibration, for checks and for comparisons, and a tenth of the datasets of tests,
-/// ensembles and coverage; but not less than 10 000 events to train with, 1000 for anything else
-/// and 20 datasets, where the study asks for as many. Data, ranges and everything else stay. The
-/// results say so in a warning.
+/// each θ of a calibration, for checks and for comparisons, or are taken from files (but all of
+/// them for a measurement), and a tenth of the datasets of tests, ensembles and coverage; but not
+/// less than 10 000 events to train with, 1000 for anything else and 20 datasets, where the study
+/// asks for as many. Data, ranges and everything else stay. The results say so in a warning.
 void quicken(Study& study);
 
 /// Gives a study another seed, everywhere it is used.
