@@ -276,7 +276,8 @@ Together together(const Results& results) {
     if (diagnostic.verdict == Diagnostic::Verdict::fail)
       failed.push_back(check_words(results, diagnostic.name));
   }
-  const std::size_t all = diagnostics.size(), passed = all - warned.size() - failed.size() - blind.size();
+  const std::size_t all = diagnostics.size(),
+                    passed = all - warned.size() - failed.size() - blind.size();
   if (passed == all) {
     out.words = all == 1 ? "the only check passes: " + check_words(results, diagnostics[0].name)
                          : fmt::format("all {} checks pass", all);
@@ -296,9 +297,11 @@ Together together(const Results& results) {
 
 std::string unchecked_words(const Results& results) {
   // Those that compare the learned ratio with simulated events.
-  static constexpr std::array of_ratio = {"reweighting", "normalisation", "reliability", "closure"};
+  static constexpr std::array of_ratio = {"recovery", "reweighting", "normalisation", "reliability",
+                                          "closure"};
   const auto looks_at_ratio = [](const Diagnostic& check) {
-    return std::any_of(of_ratio.begin(), of_ratio.end(),
+    return check.verdict != Diagnostic::Verdict::no_power &&
+           std::any_of(of_ratio.begin(), of_ratio.end(),
                        [&](const char* name) { return check.name.starts_with(name); });
   };
   const bool ratio =
