@@ -705,15 +705,15 @@ Coefficients held_out_start(const Features& features, const Coefficients& traine
                             const NodeSets& nodes) {
   const EventRows some = events.first(std::min(events.size(), hessian_events));
   const std::size_t split = features.hidden() * round_up(basis.size(), 8);
-  const auto loss = [&](const Coefficients& a) {
+  const auto loss = [&](const Coefficients& coefficients) {
     return reduce_blocks(
         some.size(), block_size(some.size()), 0.0,
         [&](Block at) {
           TilePass pass(features, basis, nodes.columns());
           double part = 0.0;
           for (std::size_t begin = at.begin; begin < at.end; begin += tile)
-            part +=
-                pass.run(some, begin, std::min(tile, at.end - begin), a, nodes[at.index], false);
+            part += pass.run(some, begin, std::min(tile, at.end - begin), coefficients,
+                             nodes[at.index], false);
           return part;
         },
         [](double a, double b) { return a + b; });

@@ -618,15 +618,19 @@ Page& Page::figure(const DrawnFigure& figure) {
                   "another one: the page has a figure of that name");
   // A wide screen has room for larger figures; on a narrow one text stays legible, and what is then
   // wider than the screen moves inside its frame.
-  constexpr double enlarged = 1.25, least_text = 9.1;
+  constexpr double enlarged = 1.25, least_text = 9.1, phone = 340.0;
+  const double least = std::round(least_text / 12.0 * figure.panel_width);
   figure_names_.push_back(figure.name);
   const std::size_t columns = std::min(figure.columns, figure.panels.size());
   std::string out = fmt::format(
-      "<figure id=\"figure:{}\"{}>\n<div class=\"panels\" tabindex=\"0\" "
+      "<figure id=\"figure:{}\"{}>\n<div class=\"panels\"{} "
       "style=\"--columns:{};--width:{}px;--least:{}px\">\n",
       figure.name, figure.panels.size() > 1 ? " class=\"wide\"" : "",
-      std::max<std::size_t>(columns, 1), std::round(enlarged * figure.panel_width),
-      std::round(least_text / 12.0 * figure.panel_width));
+      // What moves can be moved by keys too.
+      least > phone ? fmt::format(" tabindex=\"0\" role=\"region\" aria-label=\"Figure {}\"",
+                                  figure_names_.size())
+                    : std::string(),
+      std::max<std::size_t>(columns, 1), std::round(enlarged * figure.panel_width), least);
   for (const std::string& panel : figure.panels) out += without_style(panel);
   out += fmt::format(
       "</div>\n<figcaption>\n<div><b>Figure {}{}</b> {}</div>\n", figure_names_.size(),
