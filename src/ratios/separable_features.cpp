@@ -228,7 +228,7 @@ Features::Workspace Features::workspace() const {
   for (const auto& layer : layers_) {
     work.values.emplace_back(tile * layer.out);
     work.derivatives.emplace_back(tile * layer.out);
-    widest = std::max({widest, layer.in, layer.out});
+    widest = std::max(widest, layer.out);  // no gradient of the inputs is asked for
   }
   work.above = mlp::Buffer(tile * widest);
   work.below = mlp::Buffer(tile * widest);
