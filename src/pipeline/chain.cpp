@@ -75,15 +75,51 @@ const char* purpose_of(const std::string& stage, const std::string& part) {
   return position(stage) < position("fit") ? "training" : "tests and checks";
 }
 
+/// The name of a file of a report, which comes from a stage file and is not to be trusted: anybody
+/// can make such a file.
+/// @throw FileError unless it is relative and stays inside the folder.
+const std::string& file_inside(const std::string& name, const std::string& artifact) {
+  const fs::path path(name);
+  const bool stays = !name.empty() && name.find('\0') == std::string::npos && path.is_relative() &&
+                     std::none_of(path.begin(), path.end(), [](const fs::path& part) {
+                       return part.empty() || part == "." || part == "..";
+                     });
+  if (!stays)
+    throw FileError(
+        fmt::format("{}: names the file '{}' of a report, but must name files inside of its folder",
+                    artifact, name));
+  return name;
+}
+
 /// The files that a report wrote; none of another step, or where its list is damaged.
 std::vector<std::string> reported(const fs::path& artifact) {
   if (!artifact.filename().string().starts_with(stage_names().back() + '-')) return {};
   try {
     const auto tree = read_archive(artifact.string(), artifact_schema, artifact_version).tree;
-    return tree.child("value").get<std::vector<std::string>>("files");
+    const auto& files = tree.child("value").get<std::vector<std::string>>("files");
+    for (const auto& file : files) file_inside(file, artifact.string());
+    return files;
   } catch (const FileError&) {
     return {};
   }
+}
+
+/// A run removes and replaces files in its folder. Where that folder came from somebody else, a
+/// link in it would lead to files of the user.
+void refuse_links(const std::string& folder) {
+  const auto refuse = [](const fs::path& path) {
+    std::error_code error;
+    if (fs::is_symlink(fs::symlink_status(path, error)))
+      throw FileError(path.string() +
+                      ": is a link, but a run removes and replaces files here, and follows no "
+                      "links out of its folder; remove the link, or choose another folder");
+  };
+  const fs::path out(folder);
+  for (const char* name :
+       {"stages", "figures", "parts", "model.h5", "results.json", "report.html", "run.log"})
+    refuse(out / name);
+  for (const char* name : {"stages", "figures", "parts"})
+    for (const auto& path : entries(out / name)) refuse(path);
 }
 
 }  // namespace
@@ -127,6 +163,7 @@ Chain::Chain(const Study& study, const RunOptions& options, std::function<void(R
 
 void Chain::prepare_folder() {
   make_folder(options_.folder);
+  refuse_links(options_.folder);
   if (part_) return;  // a guest, beside others
   lock_.emplace(options_.folder);
   clean_up(options_.folder);
@@ -222,7 +259,7 @@ Results& Chain::results() {
 }
 
 std::shared_ptr<Chain::Artifact> Chain::begin(const Step& step,
-                                              const std::function<bool(const Archive&)>& valid) {
+                                              const std::function<void(const Archive&)>& check) {
   if (!options_.until.empty() && position(step.stage) > position(options_.until)) stopped_ = true;
   if (part_ && position(step.stage) > position("toys")) stopped_ = true;
   if (stopped_) return nullptr;
@@ -251,7 +288,8 @@ std::shared_ptr<Chain::Artifact> Chain::begin(const Step& step,
     if (fs::exists(artifact_->path)) {
       try {
         check_archive(artifact_->path);
-        artifact_->kept = !valid || valid(artifact_->tree().child("value"));
+        if (check) check(artifact_->tree().child("value"));
+        artifact_->kept = true;
       } catch (const FileError& error) {
         damage = error.what();
       }
@@ -311,12 +349,19 @@ void Chain::report(const Step& step,
     return static_cast<std::int64_t>(file_checksum((folder / file).string()));
   };
   const auto intact = [&](const Archive& value) {
-    outputs_ = value.get<std::vector<std::string>>("files");
+    const auto& files = value.get<std::vector<std::string>>("files");
     const auto& sums = value.get<std::vector<std::int64_t>>("checksums");
-    for (std::size_t i = 0; i < outputs_.size(); ++i)
-      if (!fs::is_regular_file(folder / outputs_[i]) || sum(outputs_[i]) != sums.at(i))
-        return false;
-    return true;
+    if (sums.size() != files.size())
+      throw FileError(fmt::format("{}: its list has {} files, but {} checksums", artifact_->path,
+                                  files.size(), sums.size()));
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const auto path = folder / file_inside(files[i], artifact_->path);
+      if (!fs::is_regular_file(path))
+        throw FileError(path.string() + ": is gone since the report wrote it");
+      if (sum(files[i]) != sums[i])
+        throw FileError(path.string() + ": has changed since the report wrote it");
+    }
+    outputs_ = files;
   };
   const auto artifact = begin(step, intact);
   if (!artifact || artifact->kept) return;

@@ -118,9 +118,10 @@ class Chain {
     const Archive& tree();
   };
 
-  /// Null after the last stage that was asked for.
+  /// Null after the last stage that was asked for. `check` throws FileError where the value that
+  /// was kept is no longer right.
   std::shared_ptr<Artifact> begin(const Step& step,
-                                  const std::function<bool(const Archive&)>& valid = {});
+                                  const std::function<void(const Archive&)>& check = {});
   void work(const std::function<void(Results&)>& make, const std::function<void(Archive&)>& save);
   void note(StageNote::State state, double seconds = 0.0, const std::string& message = {}) const;
   void forget_from(const std::string& stage) const;

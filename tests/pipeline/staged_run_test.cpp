@@ -6,6 +6,7 @@
 
 #include "data/support.hpp"
 #include "neyman/core/progress.hpp"
+#include "neyman/data/archive_file.hpp"
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/results_json.hpp"
@@ -360,6 +361,88 @@ TEST(StagedRun, RemovesWhatAnEarlierReportWrote) {
   EXPECT_FALSE(fs::exists(folder.path("out/model.h5")));
   for (const char* name : {"results.json", "report.html", "mine.txt"})
     EXPECT_TRUE(fs::exists(folder.path(std::string("out/") + name))) << name;
+}
+
+/// A stage file of a report that wrote these files, with a seal that holds.
+void forge_report(const TemporaryFolder& folder, const Names& files) {
+  Archive tree;
+  tree.child("value").set("files", files);
+  tree.child("value").set("checksums", std::vector<std::int64_t>(files.size(), 0));
+  write_archive(folder.path("out/stages/report-0123456789abcdef.h5"), tree, "neyman.stage", 1);
+}
+
+TEST(StagedRun, AForeignFolderRemovesNoFileOutsideOfIt) {
+  const TemporaryFolder folder;
+  staged(test::small_study, folder.path("out"));
+  const auto victim = folder.file("victim.txt", "mine");
+  fs::create_directory(folder.path("empty"));
+  const Names names = {"../victim.txt",   victim,     "figures/../../victim.txt",
+                       "./../victim.txt", "../empty", ""};
+  for (const auto& name : names) {
+    forge_report(folder, {name});
+    EXPECT_TRUE(staged(test::small_study, folder.path("out")).finished) << name;
+    EXPECT_FALSE(fs::exists(folder.path("out/stages/report-0123456789abcdef.h5")));
+    ASSERT_TRUE(fs::exists(victim)) << name;
+    ASSERT_TRUE(fs::exists(folder.path("empty"))) << name;
+  }
+  // The list that is looked at: a file inside goes.
+  folder.file("out/old.txt", "of an earlier report");
+  forge_report(folder, {"old.txt"});
+  staged(test::small_study, folder.path("out"));
+  EXPECT_FALSE(fs::exists(folder.path("out/old.txt")));
+}
+
+TEST(StagedRun, AForeignFolderLeadsNowhereElse) {
+  const TemporaryFolder folder;
+  staged(test::small_study, folder.path("out"));
+  for (const char* name : {"stages", "figures", "results.json", "model.h5", "stages/fit-1.h5"}) {
+    const TemporaryFolder mine;
+    mine.file("fit-1.h5", "mine");
+    mine.file("paper.tex.12-3.tmp", "mine");
+    fs::copy(folder.path("out"), mine.path("out"), fs::copy_options::recursive);
+    const auto link = mine.path(std::string("out/") + name);
+    fs::remove_all(link);
+    const bool of_folder = std::string(name).find('.') == std::string::npos;
+    fs::create_symlink(of_folder ? mine.path(".") : mine.path("fit-1.h5"), link);
+    EXPECT_CONTAINS(message_of<FileError>([&] { staged(test::small_study, mine.path("out")); }),
+                    link + ": is a link");
+    EXPECT_EQ(read_file(mine.path("fit-1.h5")), "mine") << name;
+    EXPECT_TRUE(fs::exists(mine.path("paper.tex.12-3.tmp"))) << name;
+  }
+  // The folder itself may be one: that is the user's choice.
+  fs::create_directory_symlink(folder.path("out"), folder.path("link"));
+  EXPECT_EQ(staged(test::small_study, folder.path("link")).done, Names());
+}
+
+TEST(StagedRun, ADamagedReportIsDoneAgainAndToldOf) {
+  const TemporaryFolder folder;
+  const auto report_of = [&] {
+    for (const auto& entry : fs::directory_iterator(folder.path("out/stages")))
+      if (entry.path().filename().string().starts_with("report-")) return entry.path().string();
+    return std::string();
+  };
+  staged(test::small_study, folder.path("out"));
+  const auto report = report_of();
+  const auto whole = read_archive(report, "neyman.stage", 1).tree;
+  for (int damage = 0; damage < 4; ++damage) {
+    auto tree = whole;
+    auto& value = tree.child("value");
+    auto files = value.get<Names>("files");
+    auto sums = value.get<std::vector<std::int64_t>>("checksums");
+    if (damage == 0) sums.pop_back();
+    if (damage == 1) sums[0] ^= 1;
+    if (damage == 2) files[0] = "../" + files[0];
+    if (damage == 3) files[0] = "gone.txt";
+    value.set("files", files);
+    value.set("checksums", sums);
+    write_archive(report, tree, "neyman.stage", 1);
+    const auto again = staged(test::small_study, folder.path("out"));
+    EXPECT_EQ(again.damaged, Names({"report"})) << damage;
+    EXPECT_EQ(again.done, Names({"report"})) << damage;
+    EXPECT_EQ(staged(test::small_study, folder.path("out")).done, Names()) << damage;
+  }
+  folder.file("out/report.html", "edited");
+  EXPECT_EQ(staged(test::small_study, folder.path("out")).damaged, Names({"report"}));
 }
 
 TEST(StagedRun, AFolderMayMove) {

@@ -35,7 +35,7 @@ struct StageNote {
     kept,     ///< an earlier run has done it, and nothing that it depends on has changed
     done,     ///< now
     skipped,  ///< this kind of run does not have it: the message says why
-    damaged,  ///< what an earlier run kept cannot be read, as the message says; it is done again
+    damaged,  ///< what an earlier run left cannot be used, as the message says; it is done again
   };
   std::string stage, part;  ///< the part is empty where the stage has none
   State state = State::done;
