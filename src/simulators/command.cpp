@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -26,6 +24,7 @@
 #include "simulators/process.hpp"
 #include "simulators/reading.hpp"
 #include "simulators/run_cache.hpp"
+#include "simulators/run_folder.hpp"
 #include "simulators/shapes.hpp"
 
 namespace neyman {
@@ -75,54 +74,6 @@ std::string replace_names(const std::string& text,
     }
   }
   return out;
-}
-
-/// A folder of its own for a run, removed with all it holds.
-class RunFolder {
- public:
-  /// In `parent`, or, where that is empty or cannot be written, among the temporary files.
-  explicit RunFolder(const std::string& parent) {
-    static std::atomic<std::uint64_t> counter{0};
-    // Other machines may share the parent, and have processes of the same number.
-    char machine[64] = {};
-    ::gethostname(machine, sizeof machine - 1);
-    const auto name = fmt::format("run-{}-{}-{}", machine, ::getpid(), counter++);
-    std::error_code error;
-    if (!parent.empty() && make(fs::path(parent) / name, error)) return;
-    if (!make(fs::temp_directory_path() / ("neyman-" + name), error))
-      throw FileError(
-          fmt::format("{}: the folder cannot be made: {}", path_.string(), error.message()));
-  }
-  ~RunFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  bool make(fs::path path, std::error_code& error) {
-    path_ = std::move(path);
-    fs::remove_all(path_, error);
-    fs::create_directories(path_, error);
-    return !error;
-  }
-
-  fs::path path_;
-};
-
-/// Removes the folders of runs that were killed with their neyman: those that are older than any
-/// run can be.
-void remove_leftovers(const std::string& parent, double timeout) {
-  std::error_code error;
-  const auto oldest = fs::file_time_type::clock::now() -
-                      std::chrono::seconds(static_cast<std::int64_t>(2.0 * timeout) + 3600);
-  for (const auto& entry : fs::directory_iterator(parent, error)) {
-    if (entry.path().filename().string().rfind("run-", 0) != 0) continue;
-    const auto time = fs::last_write_time(entry.path(), error);
-    if (!error && time < oldest) fs::remove_all(entry.path(), error);
-  }
 }
 
 /// How many there may be at once.
@@ -199,6 +150,7 @@ Command::Command(Config config, const ParameterSpace& parameters)
     check_at_least("command", "the number of columns without a trial run", columns_.size(), 1);
     return;
   }
+  detail::remove_left_folders({});
   std::vector<std::string> failures;
   const double start = seconds_now();
   const auto trial = attempts(detail::trial_points(parameters_).back(), config_.trial, 1, failures);
@@ -381,7 +333,7 @@ Samples Command::attempt(std::span<const double> point, std::size_t n, std::uint
     const std::lock_guard lock(state_->mutex);
     cache = state_->cache;
   }
-  const RunFolder folder(cache);
+  const detail::RunFolder folder(cache);
   const auto output =
       (folder.path() / fmt::format("events.{}", extension_of(config_.format))).string();
   detail::ProcessOptions options;
@@ -496,7 +448,7 @@ void Command::sample(std::span<const double> point, RandomStream& random, Matrix
 void Command::set_cache_folder(const std::string& folder) const {
   const std::lock_guard lock(state_->mutex);
   state_->cache = folder.empty() ? "" : fs::absolute(folder).lexically_normal().string();
-  remove_leftovers(state_->cache, config_.timeout);
+  if (!state_->cache.empty()) detail::remove_left_folders(state_->cache);
 }
 
 SimulatorTally Command::take_tally() const {

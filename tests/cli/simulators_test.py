@@ -304,7 +304,7 @@ class Commands(Folder):
             self.assertFalse(Path("/proc", line.split()[0]).exists(), "a child is left")
         self.study("works")
         self.assertEqual(neyman("run", "study.toml", cwd=self.mine).returncode, 0)
-        self.assertFalse(list((self.mine / "out" / "cache").glob("run-*")))
+        self.assertFalse(list((self.mine / "out" / "cache").glob("neyman-run-*")))
 
     def test_a_second_run_at_once_does_no_harm(self):
         self.study("works")
@@ -339,6 +339,72 @@ class Commands(Folder):
                      "ModuleNotFoundError: No module named 'no_such_module'")
         self.study("works", ('"{mu}"', '"0"'))
         self.problem("does not depend on parameter 'mu'", "write {mu} into the command")
+
+    def test_what_a_killed_trial_run_left_is_removed(self):
+        temporary = self.mine / "temporary"
+        temporary.mkdir()
+        named = dict(cwd=self.mine, env={**os.environ, "TMPDIR": str(temporary)})
+        self.study("hangs", ("trial = 0\n", ""), ("timeout = 2", "timeout = 5e9"))
+        process = subprocess.Popen([program.path, "check", "study.toml"], **named,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while not self.calls() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        live = list(temporary.iterdir())
+        self.assertEqual(len(live), 1)
+        # Another check, of however long or short a run, leaves the folder of one that lives.
+        self.study("works", ("trial = 0\n", ""))
+        os.utime(live[0], (0, 0))
+        self.assertEqual(neyman("check", "study.toml", **named).returncode, 0)
+        self.assertEqual(list(temporary.iterdir()), live)
+        process.kill()
+        process.wait()
+        child = Path("/proc", self.calls()[0].split()[0])
+        while child.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.study("works", ("trial = 0\n", ""), ("timeout = 2", "timeout = 5e9"))
+        self.assertEqual(neyman("check", "study.toml", **named).returncode, 0)
+        self.assertEqual(list(temporary.iterdir()), [])
+
+    def test_another_user_chooses_no_file_that_is_written(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can act as two users")
+        attacker, victim = 65533, 65534
+        mine = Path(tempfile.mkdtemp(dir="/tmp"))
+        self.addCleanup(shutil.rmtree, mine)
+        os.chmod(mine, 0o777)
+        if subprocess.run([program.path, "--version"], user=victim, group=victim, cwd=mine,
+                          capture_output=True).returncode != 0:
+            self.skipTest("the program cannot be run by another user where it was built")
+        temporary, own = mine / "temporary", mine / "own.txt"
+        temporary.mkdir()
+        os.chmod(temporary, 0o1777)
+        own.write_text("mine")
+        os.chown(own, victim, victim)
+        (mine / "simulate.py").write_text(SCRIPT)
+        (mine / "study.toml").write_text(
+            STUDY.replace("MODE", "works").replace("trial = 0\n", ""))
+
+        def lay_traps():
+            # The process keeps its number when it becomes the victim's neyman.
+            os.seteuid(attacker)
+            os.umask(0o022)  # nobody else removes a link from them
+            for name in (f"run-{os.uname().nodename}-{os.getpid()}-{k}" for k in range(3)):
+                for folder in (temporary / f"neyman-{name}", temporary / name):
+                    folder.mkdir()
+                    for form in ("csv", "npy", "h5"):
+                        (folder / f"events.{form}").symlink_to(own)
+            os.seteuid(0)
+            os.setgroups([])
+            os.setgid(victim)
+            os.setuid(victim)
+
+        done = subprocess.run([program.path, "check", "study.toml"], cwd=mine, text=True,
+                              preexec_fn=lay_traps, capture_output=True,
+                              env={**os.environ, "TMPDIR": str(temporary)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len((mine / "calls").read_text().splitlines()), 1)
+        self.assertEqual(own.read_text(), "mine")
 
     def test_too_many_failures_stop_the_run_and_say_what_to_do(self):
         self.study("unreliable", ("retries = 3", "retries = 0\ntolerate = 0.01"),
