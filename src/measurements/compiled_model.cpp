@@ -401,14 +401,13 @@ class Compiler {
       for (const double median : settings.auxiliary)
         check_positive(function, where + ": auxiliary", median);
     }
-    const auto lumi = std::find_if(sets_.begin(), sets_.end(), [](const auto& named) {
-      return named.second.family == ParameterSet::Family::lumi;
-    });
-    if (lumi != sets_.end()) {
-      const auto* settings = settings_of(lumi->first);
+    // Each of them: an analysis of several years has several luminosities.
+    for (const auto& [name, set] : sets_) {
+      if (set.family != ParameterSet::Family::lumi) continue;
+      const auto* settings = settings_of(name);
       if (settings == nullptr || (settings->sigma.empty() && settings->kappa.empty()) ||
           settings->auxiliary.empty())
-        refuse(fmt::format("settings of '{}'", lumi->first), "without sigma and auxiliary",
+        refuse(fmt::format("settings of '{}'", name), "without sigma and auxiliary",
                "given: a luminosity has no uncertainty by default");
     }
   }

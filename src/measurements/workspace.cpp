@@ -33,6 +33,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = Modifier::Kind;
 
+/// No workspace is nested as deeply; what is would end in an overflow of the stack.
+constexpr int deepest_nesting = 64;
+constexpr std::size_t longest_value_shown = 60;
+
 constexpr std::array kinds{Kind::norm_factor, Kind::norm_sys,     Kind::histo_sys, Kind::shape_sys,
                            Kind::stat_error,  Kind::shape_factor, Kind::lumi};
 
@@ -77,14 +81,14 @@ class Node {
   }
 
   bool flag() const {
-    if (!json_->is_boolean()) fail(fmt::format("is {}, but must be true or false", json_->dump()));
+    if (!json_->is_boolean()) fail(fmt::format("is {}, but must be true or false", shown()));
     return json_->get<bool>();
   }
 
   double number() const {
-    if (!json_->is_number()) fail(fmt::format("is {}, but must be a number", json_->dump()));
+    if (!json_->is_number()) fail(fmt::format("is {}, but must be a number", shown()));
     const double value = json_->get<double>();
-    if (!std::isfinite(value)) fail(fmt::format("is {}, but must be finite", json_->dump()));
+    if (!std::isfinite(value)) fail(fmt::format("is {}, but must be finite", shown()));
     return value;
   }
 
@@ -100,6 +104,11 @@ class Node {
   }
 
  private:
+  std::string shown() const {
+    const auto text = json_->dump();
+    return text.size() <= longest_value_shown ? text : text.substr(0, longest_value_shown) + "…";
+  }
+
   const Json* json_;
   std::string source_, path_;
 };
@@ -244,8 +253,14 @@ std::string to_string(Modifier::Kind kind) {
 
 Workspace parse_workspace(std::string_view text, const std::string& source) {
   Json json;
+  const auto not_too_deep = [&](int depth, Json::parse_event_t, Json&) {
+    if (depth > deepest_nesting)
+      throw FileError(fmt::format("{}: is nested more than {} deep, as no workspace is", source,
+                                  deepest_nesting));
+    return true;
+  };
   try {
-    json = Json::parse(text);
+    json = Json::parse(text, not_too_deep);
   } catch (const Json::parse_error& error) {
     const auto before = text.substr(0, std::min<std::size_t>(text.size(), error.byte));
     throw FileError(fmt::format("{}: is not JSON: it cannot be read beyond line {}", source,

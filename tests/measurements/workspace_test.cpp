@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "known_models.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/measurements/statistical_model.hpp"
 
 namespace neyman {
 namespace {
@@ -101,6 +103,101 @@ TEST(Workspace, ErrorsNameThePlace) {
       })),
       "file.json: measurements[0].config.parameters[0].bounds[0] has 1 values, but must have "
       "2: low and high");
+}
+
+TEST(Workspace, EveryLuminosityHasSettings) {
+  auto workspace = read_workspace(reference_path("finite_simulation"));
+  auto& measurement = workspace.measurements[0];
+  const auto settings = measurement.parameters[0];
+  auto& samples = workspace.channels[0].samples;
+  for (auto& channel : workspace.channels)
+    for (auto& sample : channel.samples)
+      std::erase_if(sample.modifiers, [](const auto& m) { return m.kind == Modifier::Kind::lumi; });
+  samples[0].modifiers.push_back(Modifier::lumi("lumi_2017"));
+  samples[1].modifiers.push_back(Modifier::lumi("lumi_2018"));
+  const auto named = [&](const char* name) {
+    auto out = settings;
+    out.name = name;
+    return out;
+  };
+  const auto refused = [&](std::vector<ParameterSettings> given) {
+    measurement.parameters = std::move(given);
+    try {
+      const StatisticalModel model(workspace);
+    } catch (const ArgumentError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string reason = "is without sigma and auxiliary, but must be given";
+  EXPECT_NE(refused({named("lumi_2017")}).find("settings of 'lumi_2018' " + reason),
+            std::string::npos);
+  EXPECT_NE(refused({named("lumi_2018")}).find("settings of 'lumi_2017' " + reason),
+            std::string::npos);
+  EXPECT_EQ(refused({named("lumi_2017"), named("lumi_2018")}), "");
+}
+
+TEST(Workspace, WhateverStandsInItIsUsedOrRefused) {
+  // Each value of each reference in turn is left out, and replaced by values of every kind.
+  using Json = nlohmann::json;
+  const std::vector<Json> replacements = {nullptr,
+                                          true,
+                                          -1,
+                                          0,
+                                          1e308,
+                                          "mu",
+                                          "lumi",
+                                          Json::array(),
+                                          Json::object(),
+                                          Json::array({1.0}),
+                                          Json({{"name", 1}})};
+  std::size_t used = 0, refused = 0;
+  const auto attempt = [&](const Json& json) {
+    try {
+      const StatisticalModel model(parse_workspace(json.dump()));
+      const ModelLikelihood likelihood(model, model.observed());
+      EXPECT_FALSE(std::isnan(likelihood(model.start())));
+      ++used;
+    } catch (const Error&) {
+      ++refused;
+    }
+  };
+  for (const auto* name : reference_names) {
+    const auto whole = Json::parse(read_file(reference_path(name)));
+    const auto flat = whole.flatten();
+    for (const auto& [path, value] : flat.items()) {
+      for (Json::json_pointer place(path); !place.empty(); place = place.parent_pointer()) {
+        for (const auto& replacement : replacements) {
+          auto json = whole;
+          json[place] = replacement;
+          attempt(json);
+        }
+        auto json = whole;
+        auto& parent = json[place.parent_pointer()];
+        if (parent.is_array())
+          parent.erase(std::stoul(place.back()));
+        else
+          parent.erase(place.back());
+        attempt(json);
+      }
+    }
+  }
+  EXPECT_GT(used, 100u);
+  EXPECT_GT(refused, 1000u);
+}
+
+TEST(Workspace, NestingAndLongValuesAreTold) {
+  const auto deep = [](std::size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  const auto with_data = [&](const std::string& data) {
+    auto text = changed([](auto& w) { w["channels"][0]["samples"][0]["data"][0] = "HERE"; });
+    return text.replace(text.find("\"HERE\""), 6, data);
+  };
+  EXPECT_NE(message(with_data(deep(200'000))).find("is nested more than 64 deep"),
+            std::string::npos);
+  EXPECT_NE(message(with_data(deep(20))).find("but must be a number"), std::string::npos);
+  EXPECT_LT(message(with_data('"' + std::string(1'000'000, 'x') + '"')).size(), 300u);
 }
 
 }  // namespace
