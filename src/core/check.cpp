@@ -7,10 +7,12 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "neyman/core/error.hpp"
+#include "neyman/core/text.hpp"
 
 namespace neyman {
 
@@ -225,15 +227,26 @@ std::string_view known_elsewhere(std::string_view name,
 }  // namespace
 
 std::string candidates_for(std::string_view name, const std::vector<std::string>& candidates) {
-  std::string text = fmt::format("{}", fmt::join(candidates, ", "));
-  if (candidates.empty()) return text;
+  // What the program itself knows is listed whole; columns of a file may be any number.
+  constexpr std::size_t most_listed = 40, most_compared = 1000;
+  std::string text = candidates.size() <= most_listed
+                         ? fmt::format("{}", fmt::join(candidates, ", "))
+                         : list_names(candidates);
+  name = name.substr(0, most_compared);
   if (const auto known = known_elsewhere(name, candidates); !known.empty())
     return text + fmt::format(" (did you mean '{}'?)", known);
-  const auto nearest = std::min_element(
-      candidates.begin(), candidates.end(),
-      [&](const auto& a, const auto& b) { return distance(name, a) < distance(name, b); });
+  std::size_t slips = std::numeric_limits<std::size_t>::max();
+  auto nearest = candidates.end();
+  for (auto one = candidates.begin(); one != candidates.end(); ++one) {
+    // Lengths that differ by more than the best so far cannot be nearer.
+    const std::size_t least =
+        std::max(one->size(), name.size()) - std::min(one->size(), name.size());
+    if (least >= slips) continue;
+    const std::size_t found = distance(name, *one);
+    if (found < slips) slips = found, nearest = one;
+  }
+  if (nearest == candidates.end()) return text;
   // A word of which no letter would stay is no slip of the pen.
-  const std::size_t slips = distance(name, *nearest);
   if (slips <= std::max<std::size_t>(2, name.size() / 3) && slips < name.size())
     text += fmt::format(" (did you mean '{}'?)", *nearest);
   return text;
@@ -241,7 +254,7 @@ std::string candidates_for(std::string_view name, const std::vector<std::string>
 
 std::string unknown_name(std::string_view name, std::string_view what,
                          const std::vector<std::string>& candidates) {
-  const auto text = fmt::format("'{}' is not {}", name, what);
+  const auto text = fmt::format("'{}' is not {}", shortened(name), what);
   if (candidates.empty()) return text;
   return text + "; candidates are " + candidates_for(name, candidates);
 }

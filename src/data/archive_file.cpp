@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <new>
 #include <stdexcept>
 
@@ -11,6 +12,7 @@
 #include "data/input_file.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/core/text.hpp"
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/data/checksum.hpp"
 
@@ -240,7 +242,11 @@ class TreeReader {
 
   void read(hid_t group, Archive& tree, int depth = 0) {
     if (depth > deepest_tree) fail("its groups are nested too deeply");
+    // A member that is reached by two ways could be reached by any number of them.
+    constexpr std::uint64_t least_bytes_of_member = 16;
+    const std::uint64_t most_members = InputFile(path_).size() / least_bytes_of_member;
     for (const std::string& link : hdf5::member_names(path_, group)) {
+      if (++members_ > most_members) fail("it has more members than room");
       const hdf5::Id member = hdf5::open_member(path_, group, link);
       switch (H5Iget_type(member)) {
         case H5I_GROUP:
@@ -261,6 +267,8 @@ class TreeReader {
   }
 
   Archive::Value read_value(const std::string& link, hid_t dataset) {
+    hdf5::check_stored(path_, dataset, link);
+    hdf5::check_stored_whole(path_, dataset, link);
     const std::vector<std::string> names = hdf5::read_text_attribute(path_, dataset, "type");
     const std::string type = names.size() == 1 ? names[0] : "";
     if (type == "bool") return read_scalar<std::uint8_t>(link, dataset, H5T_NATIVE_UINT8) != 0;
@@ -277,7 +285,7 @@ class TreeReader {
       const std::vector<hsize_t> extents = hdf5::extents_of(dataset);
       return Matrix(extents[0], extents[1], std::move(values));
     }
-    fail(fmt::format("'{}' has the unknown type '{}'", link, type));
+    fail(fmt::format("'{}' has the unknown type '{}'", shortened(link), shortened(type)));
   }
 
   void read_into(const std::string& link, hid_t dataset, hid_t type, void* out) {
@@ -326,7 +334,10 @@ class TreeReader {
   std::vector<std::string> read_texts(const std::string& link, hid_t dataset) {
     const hdf5::Id type = fixed_text_type(link, dataset);
     const std::size_t length = H5Tget_size(type);
-    std::vector<char> bytes(point_count(link, dataset, 1) * length);
+    const std::size_t count = point_count(link, dataset, 1);
+    if (length == 0 || count > std::numeric_limits<std::size_t>::max() / length)
+      fail("'" + link + "' has no shape");
+    std::vector<char> bytes(count * length);
     if (!bytes.empty()) read_into(link, dataset, type, bytes.data());
     std::vector<std::string> texts = hdf5::unpack_texts(bytes, length);
     for (std::string& text : texts) text = unescape(text);
@@ -334,6 +345,7 @@ class TreeReader {
   }
 
   std::string path_;
+  std::uint64_t members_ = 0;
 };
 
 /// The version of a schema such as "neyman.model/1".
@@ -347,8 +359,8 @@ int check_schema(const std::string& path, const std::string& stored, std::string
     if (error != std::errc{} || stop != end) version = 0;
   }
   if (version < 1 || std::string_view(stored).substr(0, slash) != schema) {
-    throw FileError(
-        fmt::format("{}: holds '{}', but must hold '{}/{}'", path, stored, schema, newest));
+    throw FileError(fmt::format("{}: holds '{}', but must hold '{}/{}'", path, shortened(stored),
+                                schema, newest));
   }
   if (version > newest) {
     throw FileError(

@@ -11,6 +11,7 @@
 #include "data/table_source.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/core/text.hpp"
 
 namespace neyman {
 
@@ -70,8 +71,8 @@ class CsvSource : public TableSource {
   }
   [[noreturn]] void fail_value(std::size_t line, std::size_t column, std::string_view text,
                                std::string_view condition) const {
-    fail(line,
-         fmt::format("column '{}' is '{}', but must be {}", columns_[column], text, condition));
+    fail(line, fmt::format("column '{}' is '{}', but must be {}", shortened(columns_[column]),
+                           shortened(text), condition));
   }
 
   void skip_byte_order_mark();
@@ -249,8 +250,9 @@ const std::vector<Field>& CsvSource::split(const Record& record) {
     } else {
       const std::size_t length = std::min(rest.find(separator_), rest.size());
       const std::string_view value = rest.substr(0, length);
-      if (value.find('"') != value.npos) {
-        fail(record.line, fmt::format("'{}' has a quote, but is not quoted as a whole", value));
+      if (std::find(value.begin(), value.end(), '"') != value.end()) {
+        fail(record.line,
+             fmt::format("'{}' has a quote, but is not quoted as a whole", shortened(value)));
       }
       fields_.push_back({trim(value), false});
       rest = rest.substr(length);
@@ -282,6 +284,7 @@ void CsvSource::read_header(const ReadOptions& options) {
   if (!next_record(record)) throw FileError(file_.path() + ": has no rows");
   first_line_ = record.line;
   const std::vector<Field>& fields = split(record);
+  refuse_too_wide(file_.path(), {}, fields.size());
   if (is_header(record, fields, options.header)) {
     for (const Field& field : fields) columns_.emplace_back(field.text);
     named_ = true;

@@ -58,8 +58,22 @@ std::string last_error();
 /// Throws unless `status` is a success.
 void check(const std::string& path, herr_t status, const std::string& what);
 
-/// Opens a file for reading; says whether it is missing, foreign or damaged.
+/// Opens a file for reading; says whether it is missing, foreign or damaged. The first time, a
+/// process of its own goes through all of the file's structure, which ends HDF5 where it is
+/// damaged.
 Id open_file(const std::string& path);
+
+/// The path of an object in its file.
+std::string name_of(hid_t object);
+/// Refuses a dataset whose values lie in other files, and one that claims more of them than the
+/// file can hold, or was never written.
+void check_stored(const std::string& path, hid_t dataset, const std::string& name);
+/// Refuses a dataset that claims more than its stored bytes can give, however well compressed.
+void check_stored_whole(const std::string& path, hid_t dataset, const std::string& name);
+/// Refuses rows of which a part was never written, or is no longer found: HDF5 would give the fill
+/// value for them, which is zero.
+void check_rows_stored(const std::string& path, hid_t dataset, const std::string& name,
+                       hsize_t first, hsize_t rows);
 
 /// A file that is made in memory, so that HDF5 never meets a full disk: it cannot close a file
 /// that it could not write, and crashes at the end of the program. Its metadata carry checksums,
@@ -82,6 +96,8 @@ class FileInMemory {
 std::vector<std::string> member_names(const std::string& path, hid_t group);
 /// Opens a member that lies in the same file; links to elsewhere are refused.
 Id open_member(const std::string& path, hid_t group, const std::string& name);
+/// The same by the names of groups with slashes between them; nothing where a member is missing.
+Id open_path(const std::string& path, hid_t group, const std::string& names);
 
 Id simple_space(const std::vector<hsize_t>& extents);
 std::vector<hsize_t> extents_of(hid_t dataset);
@@ -93,6 +109,18 @@ Id timeless(hid_t kind);
 /// Layout for an array: chunked, checksummed and compressed where that pays, otherwise inside
 /// the header of the dataset.
 Id array_layout(const std::vector<hsize_t>& extents, std::size_t item_size, int compression);
+
+/// The checksums of a column's values: of so many rows each, from the top.
+struct RowChecksums {
+  hsize_t rows = 0;  ///< of each but the last
+  std::vector<std::uint64_t> sums = {};
+};
+/// Of values of 8 bytes.
+RowChecksums checksums_of(const void* values, hsize_t rows);
+std::uint64_t checksum_of(const void* values, hsize_t rows);
+void write_row_checksums(const std::string& path, hid_t dataset, const RowChecksums& checksums);
+/// Empty where the dataset has none: neyman has not written it, or an older one has.
+RowChecksums read_row_checksums(const std::string& path, hid_t dataset, const std::string& name);
 
 /// A type of texts with this length.
 Id text_type(std::size_t length);

@@ -6,7 +6,8 @@
 
 namespace neyman {
 
-/// A file open for reading. Every failure is a FileError that names it.
+/// A file open for reading. Every failure is a FileError that names it; a requested stop ends the
+/// reading, also where a pipe gives nothing, with Interrupted.
 class InputFile {
  public:
   explicit InputFile(const std::string& path);
@@ -22,8 +23,11 @@ class InputFile {
   void read_at(std::uint64_t offset, char* out, std::size_t count) const;
 
  private:
+  void wait() const;
+
   std::string path_;
   int descriptor_;
+  bool regular_ = false;
 };
 
 }  // namespace neyman

@@ -11,6 +11,7 @@
 #include "data/input_file.hpp"
 #include "data/table_source.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/core/text.hpp"
 
 namespace neyman {
 
@@ -51,7 +52,7 @@ class HeaderParser {
         parse_shape(header);
         has_shape = true;
       } else {
-        fail("its header has the unknown key '" + std::string(key) + "'");
+        fail("its header has the unknown key '" + shortened(key) + "'");
       }
       if (!accept(',')) {
         expect('}');
@@ -114,7 +115,7 @@ class HeaderParser {
       throw FileError(fmt::format(
           "{}: holds values of the NumPy type '{}', but must hold float32, float64, integers or "
           "bool",
-          path_, type));
+          path_, shortened(type)));
     }
     header.kind = static_cast<Kind>(item[0]);
     header.item_size = static_cast<std::size_t>(item[1] - '0');
@@ -172,6 +173,10 @@ NpyHeader read_npy_header(const InputFile& file) {
   std::uint64_t length = start[8] | std::uint64_t{start[9]} << 8;
   if (version > 1) length |= std::uint64_t{start[10]} << 16 | std::uint64_t{start[11]} << 24;
   if (begin + length > size) throw FileError(path + ": is truncated within its header");
+  constexpr std::uint64_t longest_header = 1 << 20;
+  if (length > longest_header)
+    throw FileError(
+        fmt::format("{}: is not a readable NPY file: its header has {} bytes", path, length));
   std::string text(length, '\0');
   file.read_at(begin, text.data(), length);
   NpyHeader header = HeaderParser(path, text).parse();
@@ -225,6 +230,7 @@ class NpySource : public TableSource {
   NpySource(const std::string& path, const ReadOptions& options)
       : file_(path), header_(read_npy_header(file_)) {
     check_npy_size(file_, header_);
+    refuse_too_wide(path, header_.rows, header_.cols);
     columns_ = names_for(path, options, header_.cols);
   }
 
@@ -253,21 +259,20 @@ class NpySource : public TableSource {
     file_.read_at(header_.offset + item * header_.item_size, bytes_.data(), bytes_.size());
   }
 
-  // Column `column` of the block lies in bytes_ from item `first` on, `stride` items apart.
-  void convert(const Selection& selection, std::size_t column, std::size_t first,
-               std::size_t stride, TableBlock& block) const {
+  // A column of the block lies in bytes_ from item `first` on, `stride` items apart.
+  void convert(std::size_t slot, std::size_t width, std::size_t first, std::size_t stride,
+               TableBlock& block) const {
     const char* bytes = bytes_.data() + first * header_.item_size;
     const std::size_t step = stride * header_.item_size;
-    const std::size_t width = selection.values.size();
-    for (std::size_t slot = 0; slot < width; ++slot) {
-      if (selection.values[slot] != column) continue;
-      for (std::size_t i = 0; i < block.rows; ++i) {
-        visit_item(header_, bytes + i * step, [&](auto value) {
-          block.values[i * width + slot] = static_cast<double>(value);
-        });
-      }
+    for (std::size_t i = 0; i < block.rows; ++i) {
+      visit_item(header_, bytes + i * step,
+                 [&](auto value) { block.values[i * width + slot] = static_cast<double>(value); });
     }
-    if (selection.group != column) return;
+  }
+  void convert_group(std::size_t column, std::size_t first, std::size_t stride,
+                     TableBlock& block) const {
+    const char* bytes = bytes_.data() + first * header_.item_size;
+    const std::size_t step = stride * header_.item_size;
     for (std::size_t i = 0; i < block.rows; ++i) {
       visit_item(header_, bytes + i * step,
                  [&](auto value) { block.groups[i] = to_group(value, column, row_ + i); });
@@ -283,20 +288,21 @@ class NpySource : public TableSource {
   void read_rows(const Selection& selection, TableBlock& block) {
     const std::size_t cols = header_.cols;
     fetch(row_ * cols, block.rows * cols);
-    for (std::size_t column = 0; column < cols; ++column) {
-      convert(selection, column, column, cols, block);
-    }
+    const std::size_t width = selection.values.size();
+    for (std::size_t slot = 0; slot < width; ++slot)
+      convert(slot, width, selection.values[slot], cols, block);
+    if (selection.group) convert_group(*selection.group, *selection.group, cols, block);
   }
 
   void read_columns(const Selection& selection, TableBlock& block) {
-    for (std::size_t column = 0; column < header_.cols; ++column) {
-      const auto& wanted = selection.values;
-      if (selection.group != column &&
-          std::find(wanted.begin(), wanted.end(), column) == wanted.end()) {
-        continue;
-      }
-      fetch(column * header_.rows + row_, block.rows);
-      convert(selection, column, 0, 1, block);
+    const std::size_t width = selection.values.size();
+    for (std::size_t slot = 0; slot < width; ++slot) {
+      fetch(selection.values[slot] * header_.rows + row_, block.rows);
+      convert(slot, width, 0, 1, block);
+    }
+    if (selection.group) {
+      fetch(*selection.group * header_.rows + row_, block.rows);
+      convert_group(*selection.group, 0, 1, block);
     }
   }
 

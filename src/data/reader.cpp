@@ -1,15 +1,18 @@
 #include "neyman/data/reader.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <string_view>
 
 #include "data/table_source.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/core/progress.hpp"
+#include "neyman/core/text.hpp"
 
 namespace neyman {
 
@@ -61,33 +64,29 @@ void refuse_duplicates(const std::string& path, const std::vector<std::string>& 
   std::set<std::string> seen;
   for (const std::string& name : columns) {
     if (!seen.insert(name).second) {
-      throw FileError(fmt::format("{}: has two columns named '{}'", path, name));
+      throw FileError(fmt::format("{}: has two columns named '{}'", path, shortened(name)));
     }
   }
 }
 
 void refuse_missing(const std::string& path, const std::vector<std::string>& columns,
                     const ReadOptions& options) {
+  const std::set<std::string_view> there(columns.begin(), columns.end());
   std::vector<std::string> missing;
-  for (const std::string& name : named_columns(options)) {
-    if (std::find(columns.begin(), columns.end(), name) == columns.end()) missing.push_back(name);
-  }
+  for (const std::string& name : named_columns(options))
+    if (there.count(name) == 0) missing.push_back(name);
   if (missing.empty()) return;
   throw FileError(fmt::format("{}: has no column{} '{}'; columns are {}", path,
-                              missing.size() > 1 ? "s" : "", fmt::join(missing, "', '"),
-                              fmt::join(columns, ", ")));
-}
-
-std::size_t column_index(const std::vector<std::string>& columns, const std::string& name) {
-  return static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) -
-                                  columns.begin());
+                              missing.size() > 1 ? "s" : "", list_names(missing, "', '"),
+                              list_names(columns)));
 }
 
 /// All columns that the options do not name otherwise.
 std::vector<std::string> remaining_columns(const std::string& path,
                                            const std::vector<std::string>& columns,
                                            const ReadOptions& options) {
-  const std::vector<std::string> named = named_columns(options);
+  const std::vector<std::string> list = named_columns(options);
+  const std::set<std::string_view> named(list.begin(), list.end());
   std::vector<std::string> features;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].empty()) {
@@ -95,9 +94,7 @@ std::vector<std::string> remaining_columns(const std::string& path,
           fmt::format("{}: column {} has no name; give it one, or say which columns are features",
                       path, i + 1));
     }
-    if (std::find(named.begin(), named.end(), columns[i]) == named.end()) {
-      features.push_back(columns[i]);
-    }
+    if (named.count(columns[i]) == 0) features.push_back(columns[i]);
   }
   if (features.empty()) throw FileError(path + ": has no column left for the features");
   return features;
@@ -161,10 +158,10 @@ SampleReader::SampleReader(const std::string& path, ReadOptions options)
   std::vector<std::string> values = state.features;
   values.insert(values.end(), options.parameters.begin(), options.parameters.end());
   if (!options.weight.empty()) values.push_back(options.weight);
-  for (const std::string& name : values) {
-    state.selection.values.push_back(column_index(columns, name));
-  }
-  if (!options.group.empty()) state.selection.group = column_index(columns, options.group);
+  std::map<std::string_view, std::size_t> index;
+  for (std::size_t i = 0; i < columns.size(); ++i) index.emplace(columns[i], i);
+  for (const std::string& name : values) state.selection.values.push_back(index.at(name));
+  if (!options.group.empty()) state.selection.group = index.at(options.group);
   state.selection.refuse_invalid = options.on_invalid == OnInvalid::refuse;
   state.options = std::move(options);
 }
@@ -174,9 +171,14 @@ SampleReader::SampleReader(SampleReader&&) noexcept = default;
 SampleReader& SampleReader::operator=(SampleReader&&) noexcept = default;
 
 std::optional<Samples> SampleReader::next() {
+  // Fewer rows at once where they are wide: a block is memory beside that of the result.
+  constexpr std::size_t most_values = std::size_t{1} << 25;
   State& state = *state_;
+  const std::size_t rows =
+      std::min(state.options.block_rows, std::max<std::size_t>(1, most_values / columns().size()));
   for (;;) {
-    state.source->read(state.options.block_rows, state.selection, state.block);
+    check_stop();
+    state.source->read(rows, state.selection, state.block);
     if (state.block.rows == 0) break;
     Samples samples = state.to_samples();
     state.rows += state.block.rows;
@@ -240,6 +242,16 @@ TableColumns table_columns(const std::string& path, const ReadOptions& options) 
 
 std::vector<std::string> file_columns(const std::string& path, const ReadOptions& options) {
   return table_columns(path, options).names;
+}
+
+void refuse_too_wide(const std::string& path, std::optional<std::uint64_t> rows,
+                     std::uint64_t columns) {
+  constexpr std::uint64_t most_columns = 100'000;
+  if (columns <= most_columns) return;
+  throw FileError(
+      fmt::format("{}: has {}{} columns, but must have at most {}, and a row for each "
+                  "event; is it transposed?",
+                  path, rows ? fmt::format("{} rows and ", *rows) : "", columns, most_columns));
 }
 
 std::vector<std::string> names_for(const std::string& path, const ReadOptions& options,

@@ -1,7 +1,6 @@
 #include "neyman/data/sample_stream.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -10,6 +9,7 @@
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/core/text.hpp"
 #include "neyman/data/splits.hpp"
 
 namespace neyman {
@@ -31,10 +31,9 @@ SampleStream::SampleStream(std::vector<Table> tables, ReadOptions options,
     reader.seek(0);
     if (feature_names_.empty()) feature_names_ = reader.feature_names();
     if (feature_names_ != reader.feature_names())
-      throw FileError(
-          fmt::format("{}: has the features {}, but {} has {}; name the ones to use in columns",
-                      table.file, fmt::join(reader.feature_names(), ", "), tables_[0].file,
-                      fmt::join(feature_names_, ", ")));
+      throw FileError(fmt::format(
+          "{}: has the features {}, but {} has {}; name the ones to use in columns", table.file,
+          list_names(reader.feature_names()), tables_[0].file, list_names(feature_names_)));
     first_.push_back(first_.back() + *reader.file_rows());
   }
 }
@@ -52,10 +51,21 @@ void SampleStream::read_table(std::size_t table, std::size_t begin, std::size_t 
   SampleReader reader(tables_[table].file, std::move(options));
   reader.seek(begin);
   auto events = reader.next();
-  const std::size_t count = events ? events->size() : 0;
-  if (count != end - begin)
+  const std::size_t count = end - begin;
+  // Where rows are wide, in several blocks, the last of which goes beyond the end.
+  while (events && events->size() < count) {
+    const auto more = reader.next();
+    if (!more) break;
+    events->append(*more);
+  }
+  if (!events || events->size() < count)
     throw FileError(fmt::format("{}: has {} rows from row {} on, but had {} before",
-                                tables_[table].file, count, begin, end - begin));
+                                tables_[table].file, events ? events->size() : 0, begin, count));
+  if (events->size() > count) {
+    std::vector<std::size_t> wanted(count);
+    std::iota(wanted.begin(), wanted.end(), std::size_t{0});
+    *events = events->take(wanted);
+  }
   if (events->groups.empty()) {
     events->groups.resize(count);
     std::iota(events->groups.begin(), events->groups.end(),

@@ -1,12 +1,12 @@
 #include "neyman/data/samples.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/core/text.hpp"
 
 namespace neyman {
 
@@ -87,13 +87,13 @@ void Samples::append(const Samples& other) {
   }
   if (feature_names != other.feature_names) {
     fail_argument("Samples::append", "feature_names",
-                  fmt::format("[{}]", fmt::join(other.feature_names, ", ")),
-                  fmt::format("[{}]", fmt::join(feature_names, ", ")));
+                  fmt::format("[{}]", list_names(other.feature_names)),
+                  fmt::format("[{}]", list_names(feature_names)));
   }
   if (parameter_names != other.parameter_names) {
     fail_argument("Samples::append", "parameter_names",
-                  fmt::format("[{}]", fmt::join(other.parameter_names, ", ")),
-                  fmt::format("[{}]", fmt::join(parameter_names, ", ")));
+                  fmt::format("[{}]", list_names(other.parameter_names)),
+                  fmt::format("[{}]", list_names(parameter_names)));
   }
   // Without groups each event is its own, and no ids are known to be free for them.
   if (size() > 0 && other.size() > 0) {

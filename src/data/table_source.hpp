@@ -53,6 +53,11 @@ std::unique_ptr<TableSource> open_hdf5(const std::string& path, const ReadOption
 std::vector<std::string> names_for(const std::string& path, const ReadOptions& options,
                                    std::size_t count);
 
+/// Throws FileError for more columns than anybody's events have: the table is transposed, or its
+/// shape is broken. `rows` where they are known.
+void refuse_too_wide(const std::string& path, std::optional<std::uint64_t> rows,
+                     std::uint64_t columns);
+
 // For sources that number their rows instead of lines: "file.npy: row 17 (counted from 0): ".
 
 /// Throws FileError for the first value of the block that is not finite.

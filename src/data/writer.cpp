@@ -162,6 +162,7 @@ void write_hdf5_column(const std::string& path, hid_t file, const std::string& n
   if (!dataset.ok() || H5Dwrite(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
     hdf5::fail(path, "cannot be written");
   }
+  hdf5::write_row_checksums(path, dataset, hdf5::checksums_of(values, rows));
 }
 
 void write_hdf5(const std::string& path, const Samples& samples,

@@ -376,5 +376,67 @@ RC_GTEST_PROP(ArchiveFile, RoundTripIsExact, ()) {
   RC_ASSERT(same_tree(read_archive(path, "neyman.model", 1).tree, tree));
 }
 
+TEST(ArchiveFile, SealedFilesReadNoOtherFileAndNoImpossibleSize) {
+  const auto with_dataset = [](const char* type, hid_t of, std::vector<hsize_t> extents,
+                               auto&& prepare) {
+    return error_after(true, [&](hid_t file) {
+      const hdf5::Id layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+      const hdf5::Id space = hdf5::simple_space(extents);
+      prepare(layout, space);
+      const hdf5::Id dataset(H5Dcreate2(file, "x", of, space, H5P_DEFAULT, layout, H5P_DEFAULT),
+                             H5Dclose);
+      ASSERT_TRUE(dataset.ok());
+      hdf5::write_text_attribute("model.h5", dataset, "type", type);
+    });
+  };
+  EXPECT_CONTAINS(
+      with_dataset("doubles", H5T_IEEE_F64LE, {2},
+                   [](hid_t layout, hid_t) { H5Pset_external(layout, "/etc/hostname", 0, 16); }),
+      "the values of 'x' lie in other files, which are not followed");
+  EXPECT_CONTAINS(with_dataset("doubles", H5T_IEEE_F64LE, {2},
+                               [](hid_t layout, hid_t space) {
+                                 H5Pset_virtual(layout, space, "other.h5", "x", space);
+                               }),
+                  "the values of 'x' lie in other files, which are not followed");
+  // 2^60 + 2 texts of 16 bytes are 32 bytes where the product overflows.
+  const auto in_chunks = [](hid_t layout, hid_t) {
+    const hsize_t chunk = 64;
+    H5Pset_chunk(layout, 1, &chunk);
+  };
+  const hdf5::Id text = hdf5::text_type(16);
+  EXPECT_CONTAINS(with_dataset("texts", text, {(hsize_t{1} << 60) + 2}, in_chunks),
+                  "'x' claims 18446744073709551615 bytes in a file of ");
+  EXPECT_CONTAINS(with_dataset("doubles", H5T_IEEE_F64LE, {hsize_t{1} << 61}, in_chunks),
+                  "'x' claims 18446744073709551615 bytes in a file of ");
+  EXPECT_CONTAINS(with_dataset("doubles", H5T_IEEE_F64LE, {100}, in_chunks),
+                  "'x' has only 0 of its 800 bytes");
+  const auto packed = [&](hid_t layout, hid_t space) {
+    in_chunks(layout, space);
+    H5Pset_deflate(layout, 1);
+  };
+  EXPECT_CONTAINS(with_dataset("doubles", H5T_IEEE_F64LE, {100'000'000}, packed),
+                  "'x' claims 800000000 bytes, but has 0");
+}
+
+TEST(ArchiveFile, GroupsThatGoRoundInCirclesComeToAnEnd) {
+  EXPECT_CONTAINS(error_after(true,
+                              [](hid_t file) {
+                                for (int level = 0; level < 60; ++level) {
+                                  const auto name = fmt::format("g{}", level);
+                                  hdf5::Id(H5Gcreate2(file, name.c_str(), H5P_DEFAULT, H5P_DEFAULT,
+                                                      H5P_DEFAULT),
+                                           H5Gclose);
+                                  if (level == 0) continue;
+                                  for (const char* twin : {"a", "b"}) {
+                                    const auto link = fmt::format("g{}/{}", level, twin);
+                                    const auto below = fmt::format("g{}", level - 1);
+                                    H5Lcreate_hard(file, below.c_str(), file, link.c_str(),
+                                                   H5P_DEFAULT, H5P_DEFAULT);
+                                  }
+                                }
+                              }),
+                  "is damaged: it has more members than room");
+}
+
 }  // namespace
 }  // namespace neyman

@@ -227,5 +227,19 @@ RC_GTEST_PROP(Csv, AnyBytesAreReadOrRefused, ()) {
   }
 }
 
+TEST(Csv, LongLinesGiveShortMessages) {
+  const TemporaryFolder folder;
+  std::string wide = "0";
+  for (int i = 0; i < 100'000; ++i) wide += ",0";
+  EXPECT_CONTAINS(
+      message_of<FileError>([&] { read_samples(folder.file("file.csv", wide)); }),
+      "has 100001 columns, but must have at most 100000, and a row for each event; is it "
+      "transposed?");
+  const std::string text(1'000'000, 'y');
+  for (const auto& content : {"x\n" + text + "\n", text + "\nz\n", text + "," + text + "\n1,2\n"})
+    EXPECT_LT(message_of<FileError>([&] { read_samples(folder.file("file.csv", content)); }).size(),
+              400u);
+}
+
 }  // namespace
 }  // namespace neyman

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <thread>
 
+#include "neyman/core/progress.hpp"
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/data/writer.hpp"
 #include "not_finite.hpp"
@@ -321,6 +322,173 @@ RC_GTEST_PROP(Hdf5, RoundTripIsExactInBlocksOfAnySize, ()) {
   RC_ASSERT(test::same_bits(read_samples(path, options).samples, samples));
   const auto block = *rc::gen::inRange<std::size_t>(1, 14);
   RC_ASSERT(test::same_bits(test::read_in_blocks(path, options, block), samples));
+}
+
+TEST(Hdf5, DamagedFilesEndNoProgramAndGiveNoZeros) {
+  // Each of them ended the program, took all memory or was read as zeros.
+  const TemporaryFolder folder;
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"h5_h5pygz_values_1372", "does not hold numbers"},
+      {"h5_neyman_values_4768", "'x2' has no values for its rows 0 to 2999"},
+      {"samples_hang", "claims 17420387352816 bytes in a file of 4318"},
+      {"samples_heap_overread", "has only 128 of its 240 bytes"},
+      {"samples_oom_names", "does not hold numbers"},
+      {"samples_sigsegv_1", "does not hold numbers"},
+      {"samples_sigsegv_2", "is a damaged HDF5 file"},
+      {"sparse", "claims 1600000000000 bytes in a file of 6144"},
+      {"wide",
+       "has 3 rows and 8589934592 columns, but must have at most 100000, and a row for each "
+       "event; is it transposed?"}};
+  for (const auto& [name, message] : expected) {
+    const auto path = NEYMAN_TEST_DATA "/hostile/" + name + ".h5";
+    EXPECT_CONTAINS(hdf5_error(folder.file("file.h5", read_file(path))), message);
+  }
+}
+
+TEST(Hdf5, WhatWasNeverWrittenIsNotZero) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("file.h5");
+  const std::vector<double> values(300, 1.5);
+  const auto write = [&](hsize_t chunk, bool compressed, std::size_t written) {
+    const ForeignFile file(path);
+    const hdf5::Id space = hdf5::simple_space({1000}), memory = hdf5::simple_space({100});
+    const hdf5::Id layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    if (chunk > 0) H5Pset_chunk(layout, 1, &chunk);
+    if (compressed) H5Pset_deflate(layout, 1);
+    const hdf5::Id dataset(
+        H5Dcreate2(file.id(), "x", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT),
+        H5Dclose);
+    for (hsize_t row = 0; row < written; row += 100) {
+      const hsize_t count = 100;
+      H5Sselect_hyperslab(space, H5S_SELECT_SET, &row, nullptr, &count, nullptr);
+      H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values.data());
+    }
+  };
+  write(0, false, 0);
+  EXPECT_CONTAINS(hdf5_error(path),
+                  "'x' claims 8000 bytes in a file of 1400: its writing was not finished");
+  write(100, false, 300);
+  EXPECT_CONTAINS(hdf5_error(path), "'x' claims 8000 bytes in a file of 5896");
+  write(100, true, 300);
+  EXPECT_CONTAINS(hdf5_error(path), "'x' has no values for its rows 300 to 399");
+  ReadOptions first;
+  first.block_rows = 300;
+  {
+    SampleReader reader(path, first);
+    EXPECT_EQ(reader.next()->x, test::constant(300, 1, 1.5));
+    EXPECT_CONTAINS(message_of<FileError>([&] { reader.next(); }), "rows 300 to 399");
+  }
+  for (const bool compressed : {false, true}) {
+    write(100, compressed, 1000);
+    EXPECT_EQ(read_samples(path).samples.x, test::constant(1000, 1, 1.5));
+  }
+}
+
+TEST(Hdf5, ValuesInOtherFilesAreRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("file.h5");
+  folder.file("secret.bin", std::string(80, 's'));
+  const hdf5::Id space = hdf5::simple_space({10});
+  const auto write = [&](hid_t layout) {
+    const ForeignFile file(path);
+    hdf5::Id(H5Dcreate2(file.id(), "x", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT),
+             H5Dclose);
+  };
+  {
+    const hdf5::Id layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    H5Pset_external(layout, folder.path("secret.bin").c_str(), 0, 80);
+    write(layout);
+    EXPECT_CONTAINS(hdf5_error(path), "the values of 'x' lie in other files");
+  }
+  {
+    const hdf5::Id layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    H5Pset_virtual(layout, space, folder.path("other.h5").c_str(), "x", space);
+    write(layout);
+    EXPECT_CONTAINS(hdf5_error(path), "the values of 'x' lie in other files");
+  }
+  ForeignFile(folder.path("other.h5")).dataset("x", H5T_NATIVE_DOUBLE, {2}, std::vector{1.0, 2.0});
+  {
+    const ForeignFile file(path);
+    H5Lcreate_external("other.h5", "/x", file.id(), "linked", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external("other.h5", "/", file.id(), "group", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  ReadOptions options;
+  for (const char* name : {"linked", "/linked", "group/x"}) {
+    options.dataset = name;
+    EXPECT_CONTAINS(hdf5_error(path, options), "is a link to elsewhere, which is not followed");
+  }
+  EXPECT_CONTAINS(hdf5_error(path), "is a link to elsewhere, which is not followed");
+}
+
+TEST(Hdf5, RowsCarryChecksums) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("file.h5");
+  Samples samples;
+  samples.feature_names = {"x", "y"};
+  samples.x = test::constant(40'000, 2, 0.0);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    samples.x(i, 0) = 1.0 / (1.0 + double(i));
+    samples.groups.push_back(static_cast<std::int64_t>(i) - 7);
+  }
+  ReadOptions options;
+  options.group = "group";
+  write_samples(path, samples);
+  EXPECT_EQ(read_samples(path, options).samples, samples);
+  const auto changed = [&](const char* name, hsize_t row, auto&& change) {
+    write_samples(path, samples);
+    const hdf5::Id file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    const hdf5::Id dataset(H5Dopen2(file, name, H5P_DEFAULT), H5Dclose);
+    const hdf5::Id space(H5Dget_space(dataset), H5Sclose), one = hdf5::simple_space({1});
+    const hsize_t count = 1;
+    const double value = 3.0;
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, &row, nullptr, &count, nullptr);
+    H5Dwrite(dataset, H5T_NATIVE_DOUBLE, one, space, H5P_DEFAULT, &value);
+    change(static_cast<hid_t>(dataset));
+  };
+  const auto nothing = [](hid_t) {};
+  // A swapped value has a right checksum of HDF5's own.
+  changed("y", 20'000, nothing);
+  EXPECT_CONTAINS(hdf5_error(path, options),
+                  "rows 16384 to 32767 of column 'y' are damaged: their checksum is ");
+  changed("group", 39'999, nothing);
+  EXPECT_CONTAINS(hdf5_error(path, options), "rows 32768 to 39999 of column 'group' are damaged");
+  // Columns that are not read are not looked at, and rows with their neighbours.
+  changed("y", 20'000, nothing);
+  ReadOptions other;
+  other.features = {"x"};
+  EXPECT_EQ(read_samples(path, other).samples.size(), samples.size());
+  other.features = {"y"};
+  other.block_rows = 10;
+  {
+    SampleReader reader(path, other);
+    EXPECT_EQ(reader.next()->size(), 10u);
+    reader.seek(32'768);
+    EXPECT_EQ(reader.next()->size(), 10u);
+    reader.seek(32'767);
+    EXPECT_CONTAINS(message_of<FileError>([&] { reader.next(); }), "rows 16384 to 32767");
+  }
+  // Files of other programs and of older versions have none; broken ones are told.
+  changed("y", 20'000, [](hid_t dataset) { H5Adelete(dataset, "row_checksums"); });
+  EXPECT_EQ(read_samples(path, options).samples.x(20'000, 1), 3.0);
+  changed("y", 0, [](hid_t dataset) {
+    H5Adelete(dataset, "row_checksums");
+    hdf5::write_row_checksums("file.h5", dataset, {1000, {1, 2, 3}});
+  });
+  EXPECT_CONTAINS(hdf5_error(path, options), "the checksums of 'y' do not fit its rows");
+}
+
+TEST(Hdf5, AStopEndsTheReading) {
+  const TemporaryFolder folder;
+  Samples samples;
+  samples.x = test::constant(10, 1, 1.0);
+  samples.feature_names = {"x"};
+  for (const char* name : {"file.h5", "file.npy", "file.csv"}) {
+    write_samples(folder.path(name), samples);
+    request_stop();
+    EXPECT_THROW(read_samples(folder.path(name)), Interrupted) << name;
+    clear_stop();
+    EXPECT_EQ(read_samples(folder.path(name)).rows, 10u) << name;
+  }
 }
 
 }  // namespace

@@ -169,5 +169,26 @@ RC_GTEST_PROP(Npy, ADamagedHeaderIsReadOrRefused, ()) {
   }
 }
 
+TEST(Npy, ATransposedTableIsAskedAbout) {
+  const TemporaryFolder folder;
+  Samples samples;
+  samples.x = test::constant(2, 100'000, 1.0);
+  samples.feature_names = default_feature_names(100'000);
+  const auto path = folder.path("file.npy");
+  write_samples(path, samples);
+  ReadOptions options;
+  options.parameters = {"mu"};
+  const auto message = message_of<FileError>([&] { read_samples(path, options); });
+  EXPECT_CONTAINS(message, "has no column 'mu'; columns are x0, x1, ");
+  EXPECT_CONTAINS(message, ", x9, … and 99990 others");
+  EXPECT_LT(message.size(), 300u);
+  EXPECT_EQ(read_samples(path).samples.size(), 2u);
+  auto bytes = read_file(path);
+  bytes.replace(bytes.find("(2, 100000)"), 11, "(1, 200000)");
+  EXPECT_CONTAINS(message_of<FileError>([&] { read_samples(folder.file("file.npy", bytes)); }),
+                  "has 1 rows and 200000 columns, but must have at most 100000, and a row for each "
+                  "event; is it transposed?");
+}
+
 }  // namespace
 }  // namespace neyman

@@ -33,7 +33,8 @@ struct ReadOptions {
   std::string group;                    ///< column of the groups (whole numbers); empty: none
   OnInvalid on_invalid = OnInvalid::refuse;
   FileFormat format = FileFormat::by_extension;
-  std::size_t block_rows = 65536;  ///< rows that a SampleReader holds at once
+  /// Rows that a SampleReader holds at once, fewer where there are more than 512 columns.
+  std::size_t block_rows = 65536;
   /// Names of the columns in order, where the file gives none (NPY, CSV without a header).
   /// Empty: x0, x1, … (x for one column).
   std::vector<std::string> columns;
@@ -61,14 +62,17 @@ class InvalidValue : public FileError {
 /// HDF5: one dataset of one dimension for each column, in the order of the group's attribute
 /// `columns` where it has one (otherwise sorted by name); or one dataset of two dimensions
 /// (rows × columns) whose attribute `columns`, where it has one, names its columns. Behind a colon
-/// the name of a file may go on with a group or a dataset in it: "sims.h5:run1/events".
+/// the name of a file may go on with a group or a dataset in it: "sims.h5:run1/events". Values must
+/// lie in the file itself, all of them: where some were never written, HDF5 would give zeros.
+/// Columns that neyman has written carry checksums of their rows (attribute `row_checksums`), which
+/// are compared.
 ///
 /// Integers beyond 2^53 are rounded to a double, except in the group column.
 class SampleReader {
  public:
   /// Opens the file and finds the columns.
-  /// @throw FileError where the file cannot be read, is empty, has columns of the same name or
-  ///   lacks one that `options` names (the message lists those present).
+  /// @throw FileError where the file cannot be read, is empty, has columns of the same name or more
+  ///   than 100 000 of them, or lacks one that `options` names (the message lists those present).
   /// @throw ArgumentError where `options` contradict themselves.
   explicit SampleReader(const std::string& path, ReadOptions options = {});
   ~SampleReader();
@@ -76,7 +80,8 @@ class SampleReader {
   SampleReader& operator=(SampleReader&&) noexcept;
 
   /// The next at most block_rows events; nullopt at the end of the file.
-  /// @throw FileError for a row that is broken or invalid, and where no row is left at the end.
+  /// @throw FileError for a row that is broken or invalid, and where no row is left at the end;
+  ///   Interrupted on a requested stop.
   std::optional<Samples> next();
 
   /// Every column of the file, in its order.
