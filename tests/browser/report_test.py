@@ -67,7 +67,7 @@ STUDIES = {
     "well-trained": Example("02_multidimensional/well_trained.toml", *SITUATION, ["Well trained"]),
     "poorly-trained": Example("02_multidimensional/poorly_trained.toml", *SITUATION,
                               # A quick run has too few events for more than a suspicion.
-                              ["Poorly trained", " of 5 checks pass"]),
+                              ["Poorly trained", " of 11 checks pass"]),
     "poorly-calibrated": Example("02_multidimensional/poorly_calibrated.toml", *SITUATION,
                                  ["Poorly calibrated", "warn"]),
     "nuisance": Example(
