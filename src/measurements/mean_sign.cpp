@@ -56,32 +56,32 @@ SignRatio SignRatio::load(const Archive& archive) {
   return out;
 }
 
-SignParts::SignParts(const Samples& samples, const RatioConfig& config, std::uint64_t& stream) {
+SignParts::SignParts(const Samples& samples, const FoldedSample& all, std::size_t folds) {
+  std::vector<std::size_t> events[2];
+  std::vector<double> weights[2];
+  std::vector<std::size_t> of_fold[2];
+  for (auto& count : of_fold) count.resize(folds);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const double weight = samples.weight(i);
-    (weight < 0.0 ? negative_events : positive_events).push_back(i);
-    (weight < 0.0 ? negative_sum : positive_sum) += std::abs(weight);
+    const std::size_t side = weight < 0.0 ? 1 : 0;
+    (side == 1 ? negative_sum : positive_sum) += std::abs(weight);
+    events[side].push_back(i);
+    weights[side].push_back(std::abs(weight));
+    if (weight != 0.0) ++of_fold[side][all.fold(i)];
   }
-  if (negative_events.size() < least_negative * config.folds) return;
-  positive.emplace(samples.take(positive_events), config, stream++);
-  negative.emplace(magnitudes(samples.take(negative_events)), config, stream++);
+  const auto in_each = [](const std::vector<std::size_t>& counts) {
+    return std::all_of(counts.begin(), counts.end(), [](std::size_t count) { return count > 0; });
+  };
+  if (events[1].size() < least_negative * folds || !in_each(of_fold[0]) || !in_each(of_fold[1]))
+    return;
+  positive.emplace(all, events[0], std::move(weights[0]));
+  negative.emplace(all, events[1], std::move(weights[1]));
 }
 
 SignRatio SignParts::untrained() const {
   SignRatio out;
   out.odds = positive_sum / negative_sum;
   out.mean = (positive_sum - negative_sum) / (positive_sum + negative_sum);
-  return out;
-}
-
-LogRatios SignParts::held_out(const SignRatio& sign) const {
-  LogRatios out(positive_events.size() + negative_events.size());
-  const auto put = [&](const FoldedSample& part, const std::vector<std::size_t>& events) {
-    const auto logs = sign.fit.held_out(part, sign.fit.held_out_scores(part));
-    for (std::size_t i = 0; i < events.size(); ++i) out[events[i]] = logs[i];
-  };
-  put(*positive, positive_events);
-  put(*negative, negative_events);
   return out;
 }
 

@@ -37,19 +37,18 @@ struct SignRatio {
   static SignRatio load(const Archive& archive);
 };
 
-/// The positive and the negative events of a sample apart, where the latter are many.
+/// The positive and the negative events of a sample apart, where the latter are many, with the
+/// folds and counts of the sample itself.
 struct SignParts {
   std::optional<FoldedSample> positive = {}, negative = {};
-  std::vector<std::size_t> positive_events = {}, negative_events = {};
   double positive_sum = 0.0, negative_sum = 0.0;
 
-  SignParts(const Samples& samples, const RatioConfig& config, std::uint64_t& stream);
+  /// `all`: the same events with weights |w|.
+  SignParts(const Samples& samples, const FoldedSample& all, std::size_t folds);
 
   bool known() const { return negative.has_value(); }
   /// Its `fit` is to be trained, `positive` against `negative`.
   SignRatio untrained() const;
-  /// log p₊ / p₋ of each event by classifiers that have not seen it.
-  LogRatios held_out(const SignRatio& sign) const;
 };
 
 }  // namespace neyman::detail

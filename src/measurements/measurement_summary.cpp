@@ -180,6 +180,19 @@ Json histogram_json(const ChannelHistogram& histogram) {
   return out;
 }
 
+Json variation_json(const LearnedVariation& variation) {
+  Json parts = Json::object();
+  for (const auto& part : variation.parts) {
+    auto& to = parts[part.name] = Json{{"strength", part.strength}};
+    if (std::isfinite(part.significance)) to["significance"] = part.significance;
+  }
+  return {{"parameter", variation.parameter},
+          {"component", variation.component},
+          {"events", to_string(variation.events)},
+          {"kept", variation.kept()},
+          {"parts", parts}};
+}
+
 Json fit_json(const MeasurementSummary& summary) {
   const auto& fit = summary.fit;
   const auto& parameters = summary.model.parameters();
@@ -221,7 +234,8 @@ MeasurementSummary summarise(const StatisticalModel& model, const MeasurementDat
   if (options.curve_points > 0)
     check_at_least("summarise", "curve_points", options.curve_points, 3);
   MeasurementSummary out{
-      model, data, options, fit_model(model, data), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, 0, {}};
+      model, data, options, fit_model(model, data), {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+      0,     {},   {}};
   Interval none;
   none.ok = false;
   out.intervals.assign(model.size(), none);
@@ -349,6 +363,8 @@ std::string summary_json(const MeasurementSummary& summary) {
   }
   for (const auto& histogram : summary.histograms)
     out["histograms"].push_back(histogram_json(histogram));
+  for (const auto& variation : summary.variations)
+    out["variations"].push_back(variation_json(variation));
   out["problems"] = summary.problems;
   return out.dump(2) + "\n";
 }

@@ -9,6 +9,7 @@
 
 #include "measurements/component_shape.hpp"
 #include "measurements/mean_sign.hpp"
+#include "measurements/varied_ratio.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/parameters_archive.hpp"
 #include "neyman/core/polynomial_basis.hpp"
@@ -172,19 +173,63 @@ class ChannelGraph {
     signs.push_back(column(sign ? graph_.add("Sign", {*sign}) : graph_.row({1.0})));
   }
 
+  /// ClassRatio::values.
+  Tensor add_class_ratio(const Archive& ratio) {
+    const double mean = ratio.number("mean");
+    if (!ratio.has_child("fit")) return add_row_for_each(graph_, graph_.row({mean}), 1, x_);
+    const Tensor r = graph_.add("Exp", {add_bounded_pair(graph_, ratio.child("fit"), x_)});
+    const Tensor change =
+        graph_.add("Div", {graph_.difference(r, graph_.scalar(1.0)),
+                           graph_.sum(graph_.scalar(ratio.number("up")),
+                                      graph_.product(graph_.scalar(ratio.number("down")), r))});
+    return graph_.product(graph_.scalar(mean), graph_.sum(graph_.scalar(1.0), change));
+  }
+
+  /// VariedRatio::log_ratios.
+  Tensor add_varied(const Archive& side, const std::optional<Tensor>& sign, double mean_sign) {
+    if (side.has_child("fit")) {
+      Tensor logs = add_bounded_pair(graph_, side.child("fit"), x_);
+      if (side.has_child("sign"))
+        logs = graph_.sum(logs,
+                          add_log_of_sign(graph_, add_mean_sign(graph_, side.child("sign"), x_)));
+      if (sign) logs = graph_.difference(logs, add_log_of_sign(graph_, *sign));
+      return logs;
+    }
+    if (!side.has_child("positive")) return add_row_for_each(graph_, graph_.row({0.0}), 1, x_);
+    const Tensor positive = add_class_ratio(side.child("positive"));
+    if (!sign || !side.has_child("negative")) return add_log_of_sign(graph_, positive);
+    const Tensor negative = add_class_ratio(side.child("negative"));
+    const Tensor mean = graph_.product(graph_.scalar(0.5), graph_.sum(positive, negative)),
+                 half = graph_.product(graph_.scalar(0.5 / mean_sign),
+                                       graph_.difference(positive, negative));
+    const Tensor varied = graph_.sum(graph_.product(*sign, mean), half);
+    return graph_.difference(add_log_of_sign(graph_, varied), add_log_of_sign(graph_, *sign));
+  }
+
   /// log p(x | ∓1) / p(x | 0) of each variation.
   void add_variations(const Archive& from, const std::optional<Tensor>& sign, ShapeTerms& terms) {
     const auto& varied = from.get<std::vector<std::string>>("varied");
     for (std::size_t v = 0; v < varied.size(); ++v) {
+      std::vector<Tensor> learned;
       for (const auto* side : {"low", "high"}) {
-        const auto& ratio = from.child(fmt::format("{}{}", side, v));
-        Tensor logs = add_bounded_pair(graph_, ratio.child("fit"), x_);
-        if (ratio.has_child("sign"))
-          logs = graph_.sum(
-              logs, add_log_of_sign(graph_, add_mean_sign(graph_, ratio.child("sign"), x_)));
-        if (sign) logs = graph_.difference(logs, add_log_of_sign(graph_, *sign));
-        terms.functions.push_back(logs);
+        const double mean_sign = sign ? from.child("sign").number("mean") : 1.0;
+        learned.push_back(add_varied(from.child(fmt::format("{}{}", side, v)), sign, mean_sign));
       }
+      // What is left of both sides.
+      std::array<double, 4> rows{1.0, 0.0, 0.0, 1.0};
+      if (const auto key = fmt::format("parts{}", v); from.has(key)) {
+        rows = {};
+        const auto& names = from.get<std::vector<std::string>>(key);
+        const auto& strengths = from.numbers(fmt::format("strengths{}", v));
+        for (std::size_t p = 0; p < names.size(); ++p) {
+          const auto more = detail::part_of_sides(names[p], strengths.at(p));
+          for (std::size_t k = 0; k < rows.size(); ++k) rows[k] += more[k];
+        }
+      }
+      for (const std::size_t row : {0, 2})
+        terms.functions.push_back(
+            graph_.sum(graph_.product(graph_.scalar(rows[row]), learned[0]),
+                       graph_.product(graph_.scalar(rows[row + 1]), learned[1])));
       terms.coefficients.push_back(add_variation(graph_, parameter(varied[v])));
     }
   }

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "neyman/data/samples_archive.hpp"
@@ -85,6 +88,32 @@ Observed observe_measurement(const Study& study) {
           "simulated at the truth"};
 }
 
+/// What held-out events say about the shapes of variations; empty where there are none.
+std::string variation_words(const std::vector<LearnedVariation>& variations) {
+  constexpr std::size_t most = 6;
+  std::vector<std::string> kept, pruned;
+  for (const auto& variation : variations) {
+    auto words = fmt::format("{} of {}", reports::symbol(variation.parameter), variation.component);
+    double significance = -std::numeric_limits<double>::infinity();
+    for (const auto& part : variation.parts)
+      if (!(part.significance <= significance)) significance = part.significance;
+    if (std::isfinite(significance)) words += fmt::format(" ({:.1f}σ)", significance);
+    (variation.kept() ? kept : pruned).push_back(std::move(words));
+  }
+  const auto listed = [most](std::vector<std::string> names) {
+    const std::size_t all = names.size();
+    names.resize(std::min(all, most));
+    return fmt::format("{}{}", fmt::join(names, ", "),
+                       all > most ? fmt::format(" and {} more", all - most) : std::string());
+  };
+  std::string text;
+  if (!kept.empty()) text = "Held-out events see the shape of " + listed(kept);
+  if (!pruned.empty())
+    text += (kept.empty() ? "Held-out events see no shape of " : "; none, as the fit has it, of ") +
+            listed(pruned);
+  return text;
+}
+
 void note_summary(const MeasurementSummary& summary, Results& results) {
   results.measurement = summary_json(summary);
   auto& words = results.measurement_words;
@@ -106,6 +135,8 @@ void note_summary(const MeasurementSummary& summary, Results& results) {
   };
   if (const auto& limit = summary.limit) add_limit(*limit, "asymptotic formulae");
   if (const auto& limit = summary.toy_limit) add_limit(*limit, "toys");
+  if (auto shapes = variation_words(summary.variations); !shapes.empty())
+    words.push_back(std::move(shapes));
 }
 
 /// The fit of a model to data, with intervals and curves, and what is told of it.
@@ -149,6 +180,7 @@ MeasurementSummary summarise_events(const Model& model, const Samples& data) {
   auto options = model.measurement->options;
   options.toys = 0;
   auto out = summarise(of, of.observed(), options);
+  out.variations = model.measurement->channel.variations();
   add_features(model, data, out);
   return out;
 }

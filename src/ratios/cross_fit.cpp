@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/random.hpp"
@@ -27,6 +28,34 @@ FoldedSample::FoldedSample(Samples samples, const RatioConfig& config, std::uint
                                       : group_k_fold(samples_.groups, config.folds, seed);
   for (std::size_t k = 0; k < events_.size(); ++k)
     for (const std::size_t event : events_[k]) fold_[event] = static_cast<std::uint16_t>(k);
+}
+
+FoldedSample::FoldedSample(const FoldedSample& whole, std::span<const std::size_t> chosen,
+                           std::vector<double> weights)
+    : samples_(whole.samples_.take(chosen)),
+      fold_(chosen.size()),
+      events_(whole.events_.size()),
+      seed_(whole.seed_),
+      chosen_(whole.events_.size()) {
+  check_same_size("FoldedSample", "weights", weights.size(), chosen.size(), "one a chosen event");
+  if (whole.streamed() || !whole.chosen_.empty())
+    fail_argument("FoldedSample", "the whole", "a stream or itself a part", "a sample in memory");
+  samples_.weights = std::move(weights);
+  samples_.check("FoldedSample");
+  constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> own(whole.size(), absent);
+  for (std::size_t i = 0; i < chosen.size(); ++i) own[chosen[i]] = i;
+  for (std::size_t k = 0; k < events_.size(); ++k) {
+    const auto& all = whole.events_[k];
+    chosen_[k].of = all.size();
+    for (std::size_t place = 0; place < all.size(); ++place) {
+      const std::size_t event = own[all[place]];
+      if (event == absent) continue;
+      fold_[event] = static_cast<std::uint16_t>(k);
+      events_[k].push_back(event);
+      chosen_[k].places.push_back(place);
+    }
+  }
 }
 
 std::size_t FoldedSample::training_events() const { return streamed() ? all_->rows() : size(); }
@@ -59,7 +88,13 @@ void FoldedSample::replica_counts(std::size_t replica, std::size_t fold,
   check_same_size("replica_counts", "counts", counts.size(), events_[fold].size(),
                   "one an event of the fold");
   RandomStream random(seed_, "bootstrap", replica * events_.size() + fold);
-  for (double& count : counts) count = static_cast<double>(random.poisson(1.0));
+  const auto draw = [&](std::span<double> to) {
+    for (double& count : to) count = static_cast<double>(random.poisson(1.0));
+  };
+  if (chosen_.empty()) return draw(counts);
+  std::vector<double> whole(chosen_[fold].of);
+  draw(whole);
+  for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = whole[chosen_[fold].places[i]];
 }
 
 std::vector<double> FoldedSample::replica_weights(std::size_t replica) const {
@@ -309,6 +344,22 @@ LogRatios CrossFit::held_out(const FoldedSample& sample, const Logits& scores) c
 LogRatios CrossFit::held_out(const FoldedSample& sample, const Logits& scores,
                              std::size_t replica) const {
   return held_out_ratios(sample, scores, replica_calibrators_[replica]);
+}
+
+LogRatios CrossFit::held_out_by_others(const FoldedSample& sample, const Logits& scores) const {
+  LogRatios out(sample.size());
+  for (std::size_t k = 0; k < folds(); ++k) {
+    const auto& events = sample.fold_events(k);
+    Logits part(events.size());
+    for (std::size_t i = 0; i < events.size(); ++i) part[i] = scores[events[i]];
+    for (std::size_t other = 0; other < folds(); ++other) {
+      if (other == k && folds() > 1) continue;
+      const auto ratios = calibrators_[other]->log_ratios(part);
+      const double share = 1.0 / static_cast<double>(std::max<std::size_t>(folds() - 1, 1));
+      for (std::size_t i = 0; i < events.size(); ++i) out[events[i]] += share * ratios[i];
+    }
+  }
+  return out;
 }
 
 bool CrossFit::outside(std::span<const double> scores) const {

@@ -107,6 +107,29 @@ Table nuisance_table(const MeasurementSummary& s) {
   return table;
 }
 
+Table variation_table(const MeasurementSummary& s) {
+  Table table;
+  table.caption = "Shapes of variations, tested on events that they were not learned from";
+  table.columns = {"Parameter", "Component", "Events", "Part", "Significance", "Kept"};
+  table.numeric = {false, false, false, false, true, true};
+  for (const auto& variation : s.variations) {
+    const auto add = [&](const std::string& part, const std::string& significance,
+                         const std::string& kept) {
+      table.rows.push_back(
+          {symbol(variation.parameter), variation.component,
+           variation.events == LearnedVariation::Events::nominal    ? "those of the nominal sample"
+           : variation.events == LearnedVariation::Events::weighted ? "nominal, other weights"
+                                                                    : "their own",
+           part, significance, kept});
+    };
+    if (variation.parts.empty()) add("—", "—", "none");
+    for (const auto& part : variation.parts)
+      add(part.name, significance_words(part),
+          part.strength > 0.0 ? fmt::format("{:.0f} %", 100.0 * part.strength) : "none");
+  }
+  return table;
+}
+
 void add_upper_limit(Page& page, const MeasurementSummary& s,
                      const std::vector<DrawnFigure>& figures) {
   if (!s.limit && s.cl_s.empty()) return;
@@ -128,6 +151,16 @@ void add_nuisance(Page& page, const MeasurementSummary& s,
   place_figures(page, figures, "measurement-impacts");
   place_figures(page, figures, "measurement-correlations");
   page.table(nuisance_table(s));
+  if (s.variations.empty()) return;
+  page.table(variation_table(s));
+  page.paragraph(
+      "A shape below 3.3σ is pruned: as far as the simulation can tell there is none, and its "
+      "noise "
+      "would constrain the parameter. The difference is that between +1 and −1 of the parameter, "
+      "the "
+      "mean that of both from the nominal events. What is kept is multiplied by as much as "
+      "held-out "
+      "events ask for.");
 }
 
 std::vector<Fact> origin_facts(const MeasurementSummary& s, const MeasurementOrigin& origin) {

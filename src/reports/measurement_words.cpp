@@ -130,6 +130,12 @@ std::string limit_words(const MeasurementSummary& summary) {
   return text;
 }
 
+std::string significance_words(const LearnedVariation::Part& part) {
+  if (!std::isfinite(part.significance)) return "unknown";
+  return fmt::format("{}{:.1f}σ", part.significance < -0.05 ? "−" : "",
+                     std::abs(part.significance));
+}
+
 std::string result_words(const MeasurementSummary& summary) {
   std::string text;
   for (const auto& words :

@@ -43,6 +43,8 @@ std::string discovery_words(const MeasurementSummary& summary);
 /// "μ < 2.1 at 95 % (expected 1.8, ±1σ 1.2 to 2.6)."
 std::string limit_words(const MeasurementSummary& summary);
 /// All of these that there are.
+/// "35σ", of a part of a variation; "unknown" where an older model does not say.
+std::string significance_words(const LearnedVariation::Part& part);
 std::string result_words(const MeasurementSummary& summary);
 
 }  // namespace neyman::reports

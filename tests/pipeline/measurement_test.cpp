@@ -288,6 +288,80 @@ TEST(Measurement, FilesAcrossParametersMayHaveNegativeWeights) {
   EXPECT_EQ(again.fit.fit.simulation_covariance, fit.simulation_covariance);
 }
 
+TEST(Measurement, VariationsThatDoNothingDoNotConstrainAndThoseThatDoAreSeen) {
+  // Of weights of both signs; shift does nothing, by the same file, by other events, or it moves
+  // the background by 0.2 of its width, as weights of the same events.
+  const test::TemporaryFolder folder;
+  RandomStream random(8, "variations");
+  const auto table = [&](double slope, std::uint64_t seed) {
+    RandomStream events(seed, "events");
+    std::string out = "x,w\n";
+    for (int i = 0; i < 10000; ++i) {
+      const double x = events.normal();
+      out += fmt::format("{},{}\n", x, (i % 5 == 0 ? -1.0 : 1.0) * std::exp(slope * x));
+    }
+    return out;
+  };
+  folder.file("nominal.csv", table(0.0, 1));
+  folder.file("other.csv", table(0.0, 2));
+  folder.file("another.csv", table(0.0, 3));
+  folder.file("down.csv", table(-0.2, 1));
+  folder.file("up.csv", table(0.2, 1));
+  std::string signal = "x\n", data = "x\n";
+  for (int i = 0; i < 10000; ++i) signal += fmt::format("{}\n", 2.0 + random.normal());
+  for (int i = 0; i < 800; ++i)
+    data += fmt::format("{}\n", (i < 200 ? 2.0 : 0.0) + random.normal());
+  folder.file("signal.csv", signal);
+  folder.file("data.csv", data);
+  const auto run_with = [&](const std::string& low, const std::string& high) {
+    auto text = edited(small_measurement, R"(kind = "normal", mean = 2, sigma = 1)",
+                       R"(kind = "files", file = "signal.csv")");
+    text = edited(text, R"(kind = "normal", mean = "0.1*shift", sigma = 1)",
+                  fmt::format(R"(kind = "files", file = "nominal.csv", weights = "w", )"
+                              R"(negative = true, variations = {{ shift = ["{}", "{}"] }})",
+                              low, high));
+    text = edited(text, "samples = 40000\n", "");
+    text = edited(text, "[inference]\n", "[data]\nfile = \"data.csv\"\n\n[inference]\n");
+    return run(parse(text, folder.path("")));
+  };
+  struct Case {
+    const char *low, *high, *events;
+    bool kept;
+  };
+  for (const auto& [low, high, events, kept] :
+       {Case{"nominal.csv", "nominal.csv", "nominal", false},
+        Case{"other.csv", "another.csv", "own", false},  // false alarm 2e-3
+        Case{"down.csv", "up.csv", "weighted", true}}) {
+    const auto done = run_with(low, high);
+    const auto& fit = done.results.fit.fit;
+    ASSERT_TRUE(fit.ok()) << fit.message;
+    const auto json = nlohmann::json::parse(done.results.measurement);
+    ASSERT_EQ(json["variations"].size(), 1u);
+    const auto& told = json["variations"][0];
+    EXPECT_EQ(told["parameter"], "shift");
+    EXPECT_EQ(told["component"], "background");
+    EXPECT_EQ(told["events"], events);
+    EXPECT_EQ(told["kept"], kept);
+    const auto& words = done.results.measurement_words.back();
+    if (kept) {
+      // 600 events of which a shift by 0.2 is known to 0.2 without the signal: 1 / √(1 + 24).
+      EXPECT_LT(fit.error(1), 0.35);
+      EXPECT_GT(fit.error(1), 0.19);
+      EXPECT_GT(told["parts"]["difference"]["significance"], 10.0);
+      EXPECT_NE(words.find("see the shape of shift of background"), std::string::npos) << words;
+    } else {
+      EXPECT_NEAR(fit.point[1], 0.0, 1e-6);
+      EXPECT_NEAR(fit.error(1), 1.0, 1e-6);
+      EXPECT_NE(words.find("see no shape of shift of background"), std::string::npos) << words;
+    }
+    const auto path = folder.path("model.h5");
+    save_model(done.model, path);
+    const auto again = fit_data(load_model(path), data_of(done.results), "again");
+    EXPECT_EQ(again.fit.fit.point, fit.point);
+    EXPECT_EQ(again.measurement, done.results.measurement);
+  }
+}
+
 TEST(Measurement, WeightsOfDataCount) {
   const auto done = run(smaller_study());
   auto data = data_of(done.results);

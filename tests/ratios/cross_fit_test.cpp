@@ -31,6 +31,24 @@ TEST(FoldedSample, EveryEventIsHeldOutOnce) {
   EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 1000U);
 }
 
+TEST(FoldedSample, APartHasTheFoldsAndCountsOfTheWhole) {
+  const auto mixture = testing::normals({0.0, 1.0});
+  const auto config = testing::logistic_config();
+  const auto whole = testing::draw(*mixture, 0, 100, config);
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < 100; i += 3) chosen.push_back(i);
+  const FoldedSample part(whole, chosen, std::vector<double>(chosen.size(), 2.0));
+  ASSERT_EQ(part.size(), chosen.size());
+  const auto counts = whole.replica_weights(4), own = part.replica_weights(4);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    EXPECT_EQ(part.fold(i), whole.fold(chosen[i]));
+    EXPECT_EQ(part.samples().x(i, 0), whole.samples().x(chosen[i], 0));
+    EXPECT_EQ(own[i], 2.0 * counts[chosen[i]]);
+  }
+  EXPECT_THROW(FoldedSample(whole, chosen, {1.0}), ArgumentError);
+  EXPECT_THROW(FoldedSample(part, std::vector<std::size_t>{0}, {1.0}), ArgumentError);
+}
+
 TEST(FoldedSample, RowsOfOneGroupShareAFold) {
   Samples samples;
   samples.feature_names = {"x"};

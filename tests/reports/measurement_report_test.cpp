@@ -52,6 +52,20 @@ TEST(MeasurementReport, TheResultThenItsParts) {
   for (const auto& figure : measurement_figures(summary)) place_in(page, figure.name);
 }
 
+TEST(MeasurementReport, ShapesOfVariationsAreTold) {
+  auto summary = example::measured(example::search(4, 3));
+  EXPECT_EQ(page_of(summary, {"A search"}).find("Shapes of variations"), std::string::npos);
+  summary.variations = {
+      {"first", "alpha_0", LearnedVariation::Events::own, {{"difference", 12.34, 0.97, 0.95}}},
+      {"second", "alpha_1", LearnedVariation::Events::weighted, {{"mean", -0.42, 0.0, 0.0}}},
+      {"third", "alpha_2", LearnedVariation::Events::nominal, {}}};
+  const auto page = page_of(summary, {"A search"});
+  testing::parse_xml(page);
+  for (const auto* words : {"Shapes of variations", "12.3σ", "97 %", "−0.4σ", "their own",
+                            "nominal, other weights", "those of the nominal sample"})
+    place_in(page, words);
+}
+
 // Numbers that stand side by side have the same decimals.
 TEST(MeasurementReport, LimitsAndImpactsAreRoundedAlike) {
   auto summary = example::measured(example::search(4, 3));

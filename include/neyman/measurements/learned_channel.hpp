@@ -13,6 +13,7 @@
 #include "neyman/core/matrix.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/data/samples.hpp"
+#include "neyman/measurements/learned_variation.hpp"
 #include "neyman/measurements/shape.hpp"
 #include "neyman/measurements/unbinned_channel.hpp"
 #include "neyman/ratios/cross_fit.hpp"
@@ -56,8 +57,8 @@ struct ComponentSamples {
 ///   r_c = 1 / Σ_k w_k p_k / p_c (DecomposedRatio);
 /// - to one reference: each component against the sample of one of them, or another sample.
 ///
-/// Shapes: of variations, log p(x | ∓1) / p(x | 0) by a classifier each; across parameters by a
-/// SeparableRatio, log p(x | θ) / p(x | nominal). Both may be there. Every classifier is calibrated
+/// Shapes: of variations, log p(x | ∓1) / p(x | 0) by a classifier each, as far as held-out events
+/// see them (`variations()`); across parameters by a SeparableRatio, log p(x | θ) / p(x | nominal). Both may be there. Every classifier is calibrated
 /// and cross-fitted: no simulated event is described by one that has learned from it.
 ///
 /// Negative weights: the classifiers learn m(x), the density of the events with weights |w|. One
@@ -104,6 +105,10 @@ class LearnedChannel {
   const std::vector<std::string>& feature_names() const;
   /// The shapes of a component, as its UnbinnedComponent has them.
   const std::vector<ShapePtr>& shapes(std::size_t component) const;
+
+  /// Of each variation, how significant its shape is and what was kept of it, in the order of the
+  /// components; of models from before this was asked, significances are NaN.
+  std::vector<LearnedVariation> variations() const;
 
   /// Ratios and functions of the shapes of new events. Weights: one an event, or empty: all 1.
   /// @throw ArgumentError where x has other columns or is not finite.

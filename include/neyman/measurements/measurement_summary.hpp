@@ -9,6 +9,7 @@
 
 #include "neyman/measurements/asymptotics.hpp"
 #include "neyman/measurements/channel_histogram.hpp"
+#include "neyman/measurements/learned_variation.hpp"
 #include "neyman/measurements/model_fit.hpp"
 #include "neyman/measurements/statistical_model.hpp"
 #include "neyman/measurements/toys.hpp"
@@ -53,6 +54,9 @@ struct MeasurementSummary {
   std::size_t features = 0;
   /// What could not be had, and why: a failed fit, a limit that is not bracketed, …
   std::vector<std::string> problems;
+  /// Of a channel that was learned: what held-out events say about the shapes of its variations.
+  /// Filled in by those who know.
+  std::vector<LearnedVariation> variations;
 };
 
 /// Fits, then tests. What fails is told in `problems`, and the rest is there nevertheless.

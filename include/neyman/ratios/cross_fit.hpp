@@ -43,6 +43,11 @@ class FoldedSample {
   FoldedSample(Samples samples, const RatioConfig& config, std::uint64_t stream,
                std::shared_ptr<const SampleStream> all = nullptr);
 
+  /// Some events of another sample, with the folds and the counts that they have there, and weights
+  /// of their own, one a chosen event.
+  FoldedSample(const FoldedSample& whole, std::span<const std::size_t> chosen,
+               std::vector<double> weights);
+
   const Samples& samples() const { return samples_; }
   std::size_t size() const { return samples_.size(); }
   std::size_t fold(std::size_t event) const { return fold_[event]; }
@@ -67,6 +72,12 @@ class FoldedSample {
   std::vector<std::vector<std::size_t>> events_;
   std::uint64_t seed_;
   std::shared_ptr<const SampleStream> all_;
+  /// Of a part, for each fold: how many events the whole has there, and which of them are its own.
+  struct Chosen {
+    std::size_t of = 0;
+    std::vector<std::size_t> places = {};
+  };
+  std::vector<Chosen> chosen_;  // empty: all
 };
 
 /// A calibrated ratio between two fixed samples, by cross-fitting: K classifiers, each trained
@@ -116,6 +127,9 @@ class CrossFit {
   /// log r̂ of each event of a sample by the one fold that has not seen it.
   LogRatios held_out(const FoldedSample& sample, const Logits& scores) const;
   LogRatios held_out(const FoldedSample& sample, const Logits& scores, std::size_t replica) const;
+  /// The same score through the calibrations of all other folds, their mean: neither classifier nor
+  /// calibration has met the event as one that was held out.
+  LogRatios held_out_by_others(const FoldedSample& sample, const Logits& scores) const;
   /// Whether an event's scores (a row of `scores`) are outside the calibrated range of every
   /// fold.
   bool outside(std::span<const double> scores) const;
