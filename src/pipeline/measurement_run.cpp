@@ -157,9 +157,11 @@ void note_measured(const Model& model, const Samples& data, const MeasurementSum
   for (const auto& problem : summary.problems) results.warnings.push_back(problem);
 }
 
-/// Over the data that may be of any of three components.
-void check_sub_ratios(const Model& model, const Samples& data, Results& results) {
+/// Whether the data lie where the model has seen events; and sub-ratios, over the data that may be
+/// of any of three components.
+void check_measured(const Model& model, const Samples& data, Results& results) {
   constexpr double least = 1e-3;
+  check_outside(results);
   const auto& channel = model.measurement->channel;
   if (auto found = diagnose_sub_ratios(channel.consistency(data.x, least), channel.components()))
     results.diagnostics.push_back(std::move(*found));
@@ -329,7 +331,7 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain) {
         },
         save_toys, load_toys);
   chain.step(step_of(study, "diagnose"), [&](Results& results) {
-    check_sub_ratios(*model, data->events, results);
+    check_measured(*model, data->events, results);
     note_simulation(results);
   });
 
@@ -354,7 +356,7 @@ void fit_measurement(const Model& model, const Samples& data, Results& results) 
     if (options.toys > 0) add_toys(make_toys(summary, options), options, summary);
     note_measured(model, data, summary, plan, results);
     results.measurement_summary = std::make_shared<const MeasurementSummary>(std::move(summary));
-    check_sub_ratios(model, data, results);
+    check_measured(model, data, results);
     note_simulation(results);
   });
 }

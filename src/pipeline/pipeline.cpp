@@ -146,6 +146,7 @@ Results fit_data(const Model& model, const Samples& given, const std::string& so
     pipeline::fit_decomposed(model, data, results);
   else
     pipeline::fit_parameterized(model, data, results);
+  if (!model.measurement) pipeline::check_outside(results);
   return results;
 }
 

@@ -405,4 +405,25 @@ void note_outside(const Ratio& ratio, const Samples& data, Results& results) {
   warn_outside(results);
 }
 
+void check_outside(Results& results) {
+  constexpr double some = 0.01, harmful = 0.05;
+  if (results.events == 0) return;
+  const double share = static_cast<double>(results.outside) / static_cast<double>(results.events);
+  Diagnostic out;
+  out.name = "range";
+  out.statistic = share;
+  out.explanation = fmt::format(
+      "{} of {} events of the data lie outside of what the model has seen in its simulation. The "
+      "statistic is their share; above {} % it warns, above {} % it fails: the ratio of such "
+      "events "
+      "is extrapolated.",
+      results.outside, results.events, 100.0 * some, 100.0 * harmful);
+  out.verdict = share > harmful ? Diagnostic::Verdict::fail
+                : share > some  ? Diagnostic::Verdict::warn
+                                : Diagnostic::Verdict::pass;
+  if (out.verdict != Diagnostic::Verdict::pass)
+    out.note = fmt::format("{:.2g} % of the data are unlike all simulated events.", 100.0 * share);
+  results.diagnostics.insert(results.diagnostics.begin(), std::move(out));
+}
+
 }  // namespace neyman::pipeline

@@ -137,6 +137,9 @@ void note_test(Results& results);
 /// Where `outside` counts some of the events.
 void warn_outside(Results& results);
 void note_outside(const Ratio& ratio, const Samples& data, Results& results);
+/// The check that new data allow without the simulator: whether they lie where the model has seen
+/// events. Adds to the diagnostics what `outside` counts.
+void check_outside(Results& results);
 
 /// "alpha = 0.98, beta = -1.1"
 std::string describe_point(const ParameterSpace& parameters, const std::vector<double>& point);

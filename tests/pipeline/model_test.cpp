@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "data/support.hpp"
 #include "neyman/data/archive_file.hpp"
 #include "neyman/pipeline/pipeline.hpp"
@@ -64,6 +66,29 @@ INSTANTIATE_TEST_SUITE_P(Model, ModelOfEachKind,
                          testing::Values("kind = \"logistic\"",
                                          "kind = \"mlp\"\nhidden = [4]\nepochs = 2",
                                          "kind = \"random-forest\"\ntrees = 5"));
+
+TEST(Model, ChecksWhetherNewDataLieWhereItHasSeenEvents) {
+  auto study = parse(test::with("kind = \"logistic\"", "kind = \"mlp\"\nhidden = [4]\nepochs = 2"));
+  const auto model = run(study).model;
+  const auto check = [&](std::size_t far) {
+    Samples data;
+    data.feature_names = {"x"};
+    data.x = new_events();
+    for (std::size_t i = 0; i < far; ++i) data.x(i, 0) = 40.0;
+    const auto results = fit_data(model, data, "new");
+    const auto found = std::find_if(results.diagnostics.begin(), results.diagnostics.end(),
+                                    [](const auto& one) { return one.name == "range"; });
+    EXPECT_NE(found, results.diagnostics.end());
+    EXPECT_EQ(found->statistic,
+              static_cast<double>(results.outside) / static_cast<double>(results.events));
+    return *found;
+  };
+  const std::size_t events = new_events().rows();
+  EXPECT_EQ(check(0).verdict, Diagnostic::Verdict::pass);
+  EXPECT_EQ(check(events / 33).verdict, Diagnostic::Verdict::warn);
+  EXPECT_EQ(check(events / 3).verdict, Diagnostic::Verdict::fail);
+  EXPECT_CONTAINS(check(events / 3).note, "unlike all simulated events");
+}
 
 TEST(Model, RefusesOtherFiles) {
   const test::TemporaryFolder folder;

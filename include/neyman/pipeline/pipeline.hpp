@@ -105,7 +105,10 @@ struct SimulationPlan {
 SimulationPlan plan_simulation(const Study& study);
 
 /// Fits new data with a trained model; nothing is simulated or trained. Of a measurement: with
-/// discovery, limits and all that a run gives, but the exact fit.
+/// discovery, limits and all that a run gives, but the exact fit. Columns are taken by their names;
+/// those with default names or none in order. The checks are those that need no simulator: whether
+/// the data lie where the model has seen events ("range"), and what the model knows of its own
+/// normalisation.
 /// @throw ArgumentError where the data do not have the model's features.
 Results fit_data(const Model& model, const Samples& data, const std::string& source);
 
