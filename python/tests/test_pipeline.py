@@ -387,6 +387,8 @@ def test_an_interval_that_is_far_too_wide_is_found():
                          "report": {"figures": False}})
     assert result.fit.parameters.m.error > 3 / 300  # one over the events would be right
     assert "fail" in [check.verdict for check in result.diagnostics if ":" not in check.name]
+
+
 def test_new_data_are_checked_without_the_simulator():
     model = neyman.run(TWO, data=two_features()).model
     x = two_features(300)
