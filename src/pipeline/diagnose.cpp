@@ -307,7 +307,7 @@ CheckEvents events_of_checks(const Study& study, std::size_t data_events) {
     const std::size_t left = budget - (recovery ? out.recovery : 0);
     // One θ more for the estimate itself, and one far from it where there is enough for all.
     out.wide = near && (config.events_given || left / (sides + 2) >= config.events);
-    out.points = near ? (out.wide ? sides : few_points) : 0;
+    out.points = near ? (out.wide && !study.simulator->trial() ? sides : few_points) : 0;
     out.each = config.events_given
                    ? config.events
                    : std::min(config.events, left / (out.points + 1 + (out.wide ? 1 : 0)));
