@@ -172,7 +172,7 @@ std::vector<CheckLine> check_lines(const Results& r, const Figures& figures) {
     if (check.tolerance && *check.tolerance > 0.0)
       meaning += fmt::format(" Deviations up to {} are not counted.", number(*check.tolerance, 2));
     if (!check.note.empty()) meaning += " " + check.note;
-    const std::string figure = "diagnostic-" + check.name;
+    const std::string figure = file_stem("diagnostic-" + check.name);
     lines.push_back({check_words(r, check.name), verdict_of(check.verdict), meaning,
                      number(check.statistic, 3), check.p_value ? p_value(*check.p_value) : "",
                      figures.has(figure) ? figure : ""});

@@ -45,7 +45,7 @@ class Workspace:
 
 
 SITUATION = (["Checks", "Data"],
-             ["likelihood", "data", "diagnostic-reweighting", "diagnostic-reference"])
+             ["likelihood", "data", "diagnostic-reweighting_wide", "diagnostic-reference"])
 STUDIES = {
     "mixture": Example(
         "01_mixture/study.toml",

@@ -282,6 +282,13 @@ TEST(StudyReport, SaysWhatWasNotChecked) {
   EXPECT_EQ(study_report(example::results()).find("Not checked"), std::string::npos);
 }
 
+TEST(StudyReport, VerdictsLeadToTheirFigures) {
+  auto results = example::results();
+  results.diagnostics[0].name = "closure:wide";
+  position(study_report(results, {drawn("diagnostic-closure_wide")}),
+           "<a href=\"#figure:diagnostic-closure_wide\">");
+}
+
 TEST(StudyReport, HypothesesInWords) {
   auto results = example::two_parameters();
   auto& test = results.composite_tests[0];
