@@ -5,15 +5,35 @@
 #include <new>
 
 #include "commands.hpp"
+#include "neyman/core/text.hpp"
 #include "neyman/reports/results_json.hpp"
+#include "terminal.hpp"
 
 namespace neyman::cli {
+
+namespace {
+
+/// Control characters that JSON leaves as they are: delete and those of Latin-1.
+std::string without_controls(std::string_view json) {
+  std::string out;
+  while (!json.empty()) {
+    const auto c = decode_utf8(json);
+    if (c.code >= 0x7f && c.code < 0xa0)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c.code));
+    else
+      out += json.substr(0, c.bytes);
+    json.remove_prefix(c.bytes);
+  }
+  return out;
+}
+
+}  // namespace
 
 void print_answer(const std::string& command, int status, const Json& content) {
   Json answer = {{"schema", "neyman.command/1"}, {"command", command}, {"exit_status", status}};
   answer.update(content);
   // A path need not be UTF-8.
-  fmt::print("{}\n", answer.dump(2, ' ', false, Json::error_handler_t::replace));
+  say("{}\n", without_controls(answer.dump(2, ' ', false, Json::error_handler_t::replace)));
 }
 
 Json results_content(const Results& results, const std::optional<std::string>& folder) {
@@ -64,10 +84,10 @@ int tell(const Complaint& complaint, const std::string& command, bool json) {
     return complaint.status;
   }
   // The problems of a study begin with its name.
-  fmt::print(stderr, "{}{}{}\n", complaint.status == interrupted ? "\n" : "",
-             complaint.problems.empty() ? "neyman: " : "", complaint.message);
-  if (!complaint.advice.empty()) fmt::print(stderr, "{}\n", complaint.advice);
-  if (!complaint.resume.empty()) fmt::print(stderr, "  {}\n", complaint.resume);
+  complain("{}{}{}\n", complaint.status == interrupted ? "\n" : "",
+           complaint.problems.empty() ? "neyman: " : "", complaint.message);
+  if (!complaint.advice.empty()) complain("{}\n", complaint.advice);
+  if (!complaint.resume.empty()) complain("  {}\n", complaint.resume);
   return complaint.status;
 }
 

@@ -10,6 +10,7 @@
 #include "neyman/pipeline/pipeline.hpp"
 #include "neyman/reports/terminal.hpp"
 #include "study_file.hpp"
+#include "terminal.hpp"
 
 namespace neyman::cli {
 
@@ -79,17 +80,16 @@ void print_words(const Study& study, const std::string& path) {
   const auto count = [](std::size_t n, const char* what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
   };
-  fmt::print("{}: no problems\n  {}, {}, {} simulated events{}\n  classifier {}, calibration {}\n",
-             path, count(study.parameters.size(), "parameter"),
-             mixture_of(study) != nullptr
-                 ? count(mixture_of(study)->components().size(), "component")
-                 : count(study.simulator->dimension(), "feature"),
-             study.training_samples,
-             study.mixture ? "" : fmt::format(" ({})", study.parameterized.design->kind()),
-             learned.classifier, learned.calibration);
-  if (!study.data.note.empty()) fmt::print("  {}\n", study.data.note);
-  if (can_simulate(*study.simulator)) fmt::print("  {}\n", plan_words(study));
-  for (const auto& note : study.notes) fmt::print("  ! {}\n", note);
+  say("{}: no problems\n  {}, {}, {} simulated events{}\n  classifier {}, calibration {}\n", path,
+      count(study.parameters.size(), "parameter"),
+      mixture_of(study) != nullptr ? count(mixture_of(study)->components().size(), "component")
+                                   : count(study.simulator->dimension(), "feature"),
+      study.training_samples,
+      study.mixture ? "" : fmt::format(" ({})", study.parameterized.design->kind()),
+      learned.classifier, learned.calibration);
+  if (!study.data.note.empty()) say("  {}\n", study.data.note);
+  if (can_simulate(*study.simulator)) say("  {}\n", plan_words(study));
+  for (const auto& note : study.notes) say("  ! {}\n", note);
 }
 
 }  // namespace

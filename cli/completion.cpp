@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "completion_scripts.hpp"
 #include "neyman/pipeline/study_help.hpp"
+#include "terminal.hpp"
 
 namespace neyman::cli {
 
@@ -25,7 +26,7 @@ class Words {
   void operator()(const std::string& word, std::string about) const {
     if (!word.starts_with(begin_)) return;
     about = about.substr(0, about.find('\n'));
-    fmt::print("word\t{}\t{}\n", word, about);
+    say("word\t{}\t{}\n", word, about);
   }
 
  private:
@@ -52,10 +53,9 @@ void print_values(const CLI::Option& option, const Words& print) {
   } else if (type == "TOPIC") {
     for (const auto& topic : study_topics()) print(topic.name, topic.meaning);
   } else if (type == "FOLDER") {
-    fmt::print("folders\n");
+    say("folders\n");
   } else if (const auto found = files.find(type); found != files.end()) {
-    for (const auto& pattern : CLI::detail::split(found->second, ' '))
-      fmt::print("files\t{}\n", pattern);
+    for (const auto& pattern : CLI::detail::split(found->second, ' ')) say("files\t{}\n", pattern);
   }
 }
 
@@ -129,7 +129,7 @@ Examples:
   neyman completion bash > ~/.local/share/bash-completion/completions/neyman
   neyman completion zsh > ~/.zfunc/_neyman      # a folder of fpath)");
   command->callback([shell, &status] {
-    fmt::print("{}", *shell == "bash" ? bash_completion : zsh_completion);
+    say("{}", *shell == "bash" ? bash_completion : zsh_completion);
     status = success;
   });
 }

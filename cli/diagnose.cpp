@@ -62,9 +62,9 @@ int diagnose_study(const DiagnoseArguments& arguments) {
   if (arguments.out)
     write_outputs(results, nullptr, *arguments.out, study.figures && !arguments.no_figures);
   if (arguments.talk.words()) {
-    fmt::print("{}", reports::checks_table(results));
+    say("{}", reports::checks_table(results));
     if (arguments.out)
-      fmt::print("\nReport   {0}/report.html\nResults  {0}/results.json\n", *arguments.out);
+      say("\nReport   {0}/report.html\nResults  {0}/results.json\n", *arguments.out);
   }
   const bool failed = std::any_of(
       results.diagnostics.begin(), results.diagnostics.end(),

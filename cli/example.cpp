@@ -13,6 +13,7 @@
 #include "neyman/core/error.hpp"
 #include "neyman/data/settings_file.hpp"
 #include "neyman/reports/terminal.hpp"
+#include "terminal.hpp"
 
 namespace neyman::cli {
 
@@ -111,8 +112,7 @@ int list_examples(bool json) {
     print_answer("example", success, {{"examples", listed}});
     return success;
   }
-  fmt::print(
-      "{}\n"
+  say("{}\n"
       "To get one:  neyman example mixture my-study\n"
       "The times are those of two cores; with --quick all take less than two minutes.\n",
       reports::format_table({"example", "what it shows", "takes"}, rows));
@@ -145,8 +145,8 @@ int copy_example(const std::string& name, std::string target, bool json) {
       print_answer("example", success, {{"folder", target}, {"next", next}});
       return success;
     }
-    fmt::print("{0} is ready. Edit {0}/study.toml, then:\n\n", target);
-    for (const auto& line : next) fmt::print("  {}\n", line);
+    say("{0} is ready. Edit {0}/study.toml, then:\n\n", target);
+    for (const auto& line : next) say("  {}\n", line);
     return success;
   }
   throw ArgumentError("example: " + unknown_name(name, "an example", names));

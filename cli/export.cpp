@@ -10,6 +10,7 @@
 #include "neyman/data/atomic_file.hpp"
 #include "neyman/pipeline/model.hpp"
 #include "point.hpp"
+#include "terminal.hpp"
 
 namespace neyman::cli {
 
@@ -36,7 +37,7 @@ int export_file(const ExportArguments& arguments) {
     options.denominator = parse_point("--denominator", *arguments.denominator, model.parameters);
   write_file_atomically(arguments.out, export_onnx(model, options));
   if (arguments.talk.json) print_answer("export", success, {{"file", arguments.out}});
-  if (arguments.talk.words()) fmt::print("Graph  {}\n", arguments.out);
+  if (arguments.talk.words()) say("Graph  {}\n", arguments.out);
   return success;
 }
 

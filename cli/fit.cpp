@@ -100,9 +100,8 @@ int fit_file(const FitArguments& arguments) {
   const int status = results.fit.fit.ok() ? success : not_converged;
   if (arguments.talk.json) print_answer("fit", status, results_content(results, arguments.out));
   if (!arguments.talk.words()) return status;
-  fmt::print("{}", reports::summary(results, colour_output()));
-  if (arguments.out)
-    fmt::print("\nReport   {0}/report.html\nResults  {0}/results.json\n", *arguments.out);
+  say_coloured(reports::summary(results, colour_output()));
+  if (arguments.out) say("\nReport   {0}/report.html\nResults  {0}/results.json\n", *arguments.out);
   return status;
 }
 

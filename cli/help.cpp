@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/pipeline/study_help.hpp"
+#include "terminal.hpp"
 
 namespace neyman::cli {
 
@@ -31,19 +32,18 @@ void add_help(CLI::App& app, int& status) {
   command->callback([arguments, &status] {
     status = success;
     if (arguments->schema) {
-      fmt::print("{}", study_schema());
+      say("{}", study_schema());
     } else if (arguments->reference) {
-      fmt::print("{}", study_reference());
+      say("{}", study_reference());
     } else if (arguments->topic.empty()) {
-      fmt::print(
-          "Topics of the study file, with their kinds; neyman help TOPIC tells the keys.\n\n{}\n"
+      say("Topics of the study file, with their kinds; neyman help TOPIC tells the keys.\n\n{}\n"
           "For the commands: neyman --help, neyman run --help.\n",
           study_overview());
     } else {
       try {
-        fmt::print("{}", study_help(arguments->topic));
+        say("{}", study_help(arguments->topic));
       } catch (const ArgumentError& error) {
-        fmt::print(stderr, "neyman: {}\nRun neyman help for all topics.\n", error.what());
+        complain("neyman: {}\nRun neyman help for all topics.\n", error.what());
         status = bad_study;
       }
     }

@@ -177,11 +177,10 @@ int tell_summary(const MeasurementSummary& summary, const LimitArguments& argume
   const int status = summary.problems.empty() ? success : not_converged;
   if (arguments.talk.json) print_answer(command, status, {{"measurement", Json::parse(json)}});
   if (!arguments.talk.words()) return status;
-  fmt::print("{}", summary_text(summary));
-  if (arguments.out) fmt::print("\nResults  {}\n", *arguments.out);
+  say("{}", summary_text(summary));
+  if (arguments.out) say("\nResults  {}\n", *arguments.out);
   if (arguments.report)
-    fmt::print("\nReport   {}\n",
-               (std::filesystem::path(*arguments.report) / "report.html").string());
+    say("\nReport   {}\n", (std::filesystem::path(*arguments.report) / "report.html").string());
   return status;
 }
 
@@ -197,9 +196,9 @@ int limit_part(const LimitArguments& arguments) {
   const int status = summary->problems.empty() ? success : not_converged;
   if (arguments.talk.json) print_answer("limit", status, {{"part", file}});
   if (!arguments.talk.words()) return status;
-  for (const auto& problem : summary->problems) fmt::print("Problem: {}\n", problem);
-  fmt::print("Part     {}\nWhen all {} parts are there:\n  neyman merge {}\n", file, part.of,
-             arguments.workspace);
+  for (const auto& problem : summary->problems) say("Problem: {}\n", problem);
+  say("Part     {}\nWhen all {} parts are there:\n  neyman merge {}\n", file, part.of,
+      arguments.workspace);
   return status;
 }
 

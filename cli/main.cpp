@@ -104,7 +104,7 @@ int run(CLI::App& app, int argc, char** argv, int& status) {
     } else {
       app.parse(argc, argv);
     }
-    if (std::fflush(stdout) != 0)
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
       throw neyman::FileError("the output could not be written; is the disk full?");
     return status;
   } catch (const CLI::ParseError& error) {
@@ -136,5 +136,9 @@ int main(int argc, char** argv) {
   cli::add_help(app, status);
   cli::add_completion(app, status);
   cli::stop_on_interrupt();
-  return run(app, argc, argv, status);
+  try {
+    return run(app, argc, argv, status);
+  } catch (...) {
+    return cli::failure;  // not even the complaint could be made
+  }
 }

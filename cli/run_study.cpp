@@ -46,7 +46,7 @@ void tell(const StageNote& note, const std::string& merit, bool quiet) {
   const std::string name =
       note.part.empty() || note.part == note.stage ? note.stage : note.stage + ": " + note.part;
   if (note.state == StageNote::State::damaged) {
-    fmt::print(stderr, "neyman: {}; {} is done again\n", note.message, name);
+    complain("neyman: {}; {} is done again\n", note.message, name);
     return;
   }
   if (quiet) return;
@@ -55,9 +55,9 @@ void tell(const StageNote& note, const std::string& merit, bool quiet) {
                             : done ? reports::format_duration(note.seconds)
                                    : "skipped, " + note.message;
   if (done && !merit.empty())
-    fmt::print("{:<16}{:<12}{}\n", name, state, merit);
+    say("{:<16}{:<12}{}\n", name, state, merit);
   else
-    fmt::print("{:<16}{}\n", name, state);
+    say("{:<16}{}\n", name, state);
   std::fflush(stdout);
 }
 
@@ -113,17 +113,17 @@ void print_end(const StagedRun& done, const RunArguments& arguments, const std::
     auto merge = arguments;
     merge.merge = true;
     merge.part.reset();
-    fmt::print("\nPart     {}\nWhen all {} parts are there:\n  {}\n", done.part, arguments.part->of,
-               resume_command(merge));
+    say("\nPart     {}\nWhen all {} parts are there:\n  {}\n", done.part, arguments.part->of,
+        resume_command(merge));
     return;
   }
   if (!done.finished) {
-    fmt::print("\nStopped after {}. To go on:\n  {}\n", arguments.until, resume_command(arguments));
+    say("\nStopped after {}. To go on:\n  {}\n", arguments.until, resume_command(arguments));
     return;
   }
-  fmt::print("\n{}", reports::summary(done.results, colour));
-  fmt::print("\nReport   {0}/report.html\nResults  {0}/results.json\n", out);
-  if (fs::exists(fs::path(out) / "model.h5")) fmt::print("Model    {}/model.h5\n", out);
+  say_coloured("\n" + reports::summary(done.results, colour));
+  say("\nReport   {0}/report.html\nResults  {0}/results.json\n", out);
+  if (fs::exists(fs::path(out) / "model.h5")) say("Model    {}/model.h5\n", out);
 }
 
 Json content(const StagedRun& done, const std::string& out, const Json& stages) {
@@ -175,7 +175,7 @@ int run_on(Communicator& ranks, const RunArguments& arguments) {
     if (!arguments.talk.words()) return status;
     // mpirun shows every rank a terminal, whatever its own output is.
     print_end(done, arguments, out, ranks.size() == 1 && colour_output());
-    fmt::print("Took     {}\n", reports::format_duration(seconds_now() - start));
+    say("Took     {}\n", reports::format_duration(seconds_now() - start));
     return status;
   } catch (const Error& error) {
     auto complaint = complaint_about(error);

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "neyman/core/progress.hpp"
+#include "neyman/core/text.hpp"
 #include "neyman/reports/terminal.hpp"
 
 namespace neyman::cli {
@@ -28,12 +30,39 @@ bool controllable(int descriptor) {
   return isatty(descriptor) != 0 && (kind == nullptr || std::strcmp(kind, "dumb") != 0);
 }
 
+void write(std::FILE* file, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), file);
+}
+
+/// The length of one of the summary's own colours at the front of a text; 0: none.
+std::size_t colour_length(std::string_view text) {
+  constexpr std::string_view begin = "\033[";
+  if (!text.starts_with(begin)) return 0;
+  std::size_t at = begin.size();
+  while (at < text.size() && at < begin.size() + 2 && text[at] >= '0' && text[at] <= '9') ++at;
+  return at > begin.size() && at < text.size() && text[at] == 'm' ? at + 1 : 0;
+}
+
 void on_interrupt(int) {
   if (stop_requested()) _exit(130);
   request_stop();
 }
 
 }  // namespace
+
+void write_out(std::string_view text) { write(stdout, printable(text)); }
+void write_error(std::string_view text) { write(stderr, printable(text)); }
+
+void say_coloured(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t colour = colour_length(text);
+    const std::size_t next = colour > 0 ? colour : std::min(text.find('\033', 1), text.size());
+    out += colour > 0 ? std::string(text.substr(0, colour)) : printable(text.substr(0, next));
+    text.remove_prefix(next);
+  }
+  write(stdout, out);
+}
 
 bool colour_output() {
   const char* no_colour = std::getenv("NO_COLOR");
@@ -51,7 +80,7 @@ ProgressBar::ProgressBar(bool quiet) {
     if (!draws || state.elapsed < shown_after) return;
     const auto line =
         state.finished ? std::string() : reports::progress_line(state, terminal_width());
-    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    write(stderr, "\r\033[K" + printable(line));
     std::fflush(stderr);
   });
 }

@@ -1,8 +1,30 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace neyman::cli {
+
+// All that is printed goes through these. Control characters in names and texts from files are
+// written out, so that none of them reaches a terminal. A text that cannot be written ends no
+// program: what a full disk took from the standard output is told at the end.
+
+void write_out(std::string_view text);
+void write_error(std::string_view text);
+/// The same with our own colours.
+void say_coloured(std::string_view text);
+
+template <class... Values>
+void say(fmt::format_string<Values...> format, Values&&... values) {
+  write_out(fmt::format(format, std::forward<Values>(values)...));
+}
+template <class... Values>
+void complain(fmt::format_string<Values...> format, Values&&... values) {
+  write_error(fmt::format(format, std::forward<Values>(values)...));
+}
 
 /// Whether standard output shows colours: a terminal, and NO_COLOR not set.
 bool colour_output();

@@ -67,11 +67,7 @@ def _rows(function: Any, found: Any, n: int, dimension: int | None, theta: Float
                                 f"must have {', '.join(features)}")
         keys = dict(zip(columns, _keys(found)))
         found = np.column_stack([np.asarray(found[keys[key]]) for key in features or columns])
-    try:
-        x = np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name}: what it returns{at} is a {type(found).__name__}, but must be an "
-                            "array of numbers") from None
+    x = _real(found, f"{name}: what it returns{at}")
     if x.ndim == 1 and dimension in (None, 1):
         x = x.reshape(-1, 1)
     shape = f"({n}, {'features' if dimension is None else dimension})"
@@ -87,6 +83,21 @@ def _rows(function: Any, found: Any, n: int, dimension: int | None, theta: Float
         raise ArgumentError(f"{name}: what it returns{at} has {x[row, column]} in row {row}, column "
                             f"{column}, but must be finite")
     return x
+
+
+def _real(found: Any, what: str) -> Floats:
+    """Real numbers as doubles: of a complex one NumPy would drop the imaginary part."""
+    try:
+        array = np.asarray(found)
+        if array.dtype == object:
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{what} is a {type(found).__name__}, but must be an array of "
+                            "numbers") from None
+    if array.dtype.kind not in "fiub":
+        raise ArgumentError(f"{what} is an array of {array.dtype}, but must be an array of numbers "
+                            "that are real")
+    return np.asarray(array, dtype=np.float64)
 
 
 def _keys(found: Any) -> list[Any]:
@@ -409,10 +420,16 @@ class Adapter:
         if hasattr(model, "decision_function"):
             return self._vector(model.decision_function(x))
         if hasattr(model, "predict_proba"):
-            p = np.asarray(model.predict_proba(x), dtype=np.float64)
+            p = _real(model.predict_proba(x), "logits: the scores of predict_proba")
             if p.ndim != 2 or p.shape[1] != 2:
                 raise ArgumentError(f"logits: predict_proba gives shape {p.shape}, but must give "
                                     "rows × 2 (numerator, denominator)")
+            rounding = 1e-6  # of float32
+            wrong = np.argwhere(~((p >= -rounding) & (p <= 1 + rounding)))
+            if len(wrong) > 0:
+                row, column = wrong[0]
+                raise ArgumentError(f"logits: predict_proba gives {p[row, column]} in row {row}, "
+                                    f"column {column}, but must give probabilities, between 0 and 1")
             tiny = np.exp(-self._most)
             z: Floats = np.log(np.clip(p[:, 1], tiny, None)) - np.log(np.clip(p[:, 0], tiny, None))
             return z
@@ -435,7 +452,7 @@ class Adapter:
 
     @staticmethod
     def _vector(found: Any) -> Floats:
-        z = np.asarray(found, dtype=np.float64)
+        z = _real(found, "logits: the scores that it gives")
         return z.reshape(-1) if z.ndim == 2 and z.shape[1] == 1 else z
 
 

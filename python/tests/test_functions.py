@@ -208,6 +208,9 @@ def test_a_worker_that_dies_is_told():
     (lambda theta, n, rng: 1.0, r"shape \(\)"),
     (lambda theta, n, rng: "text", "must be an array of numbers"),
     (lambda theta, n, rng: None, "shape|numbers|finite"),
+    (lambda theta, n, rng: np.full(n, 1 + 2j), "array of complex128, but must be an array of num"),
+    (lambda theta, n, rng: [1 + 0j] * n, "array of complex128"),
+    (lambda theta, n, rng: np.full(n, "1.5"), "must be an array of numbers"),
     (lambda theta, n, rng: np.full(n, np.nan), "nan in row 0, column 0"),
     (lambda theta, n, rng: np.zeros((n, 0)), "no features"),
     ("not a function", "must be callable"),
@@ -681,6 +684,23 @@ def test_exceptions_of_classifiers_come_back():
 def test_classifiers_that_do_not_fit(classifier, words):
     with pytest.raises(ValueError, match=words):
         neyman.ClassifierRatio(*samples(), classifier=classifier, folds=2)
+
+
+@pytest.mark.parametrize("probability, words", [
+    (-3.0, "gives -3.0 in row 0, column 1, but must give probabilities, between 0 and 1"),
+    (1.5, "gives 1.5 in row 0, column 1"), (np.nan, "gives nan in row 0"),
+    (0.5 + 0.5j, "array of complex128"),
+])
+def test_probabilities_are_between_zero_and_one(probability, words):
+    class Model:
+        def fit(self, x, y):
+            return self
+
+        def predict_proba(self, x):
+            return np.tile([0.5, probability], (len(x), 1))
+
+    with pytest.raises(neyman.ArgumentError, match=words):
+        neyman.ClassifierRatio(*samples(), classifier=Model(), folds=2)
 
 
 def test_what_is_python_is_not_saved(tmp_path):

@@ -53,9 +53,13 @@ std::uint64_t InputFile::size() const {
 void InputFile::wait() const {
   constexpr int patience = 50;  // milliseconds between two looks at the stop flag
   pollfd waiting{descriptor_, POLLIN, 0};
-  do {
+  for (;;) {
     check_stop();
-  } while (!regular_ && ::poll(&waiting, 1, patience) == 0);
+    if (regular_) return;
+    const int ready = ::poll(&waiting, 1, patience);
+    // After an interruption a pipe without a writer would pass for one at its end.
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return;
+  }
 }
 
 std::size_t InputFile::read(char* out, std::size_t count) {

@@ -1,10 +1,12 @@
 #include "neyman/data/settings_file.hpp"
 
 #define TOML_ENABLE_FORMATTERS 0
+#define TOML_MAX_NESTED_VALUES 64
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "neyman/core/error.hpp"
@@ -74,9 +76,78 @@ class Converter {
   std::vector<Problem> problems_;
 };
 
+/// toml++ bounds how deeply values are nested, but not how many parts a key has, each of which is a
+/// table in a table: a key of 100 000 parts overflows the stack.
+class KeyLengths {
+ public:
+  KeyLengths(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  void check() {
+    constexpr int most_parts = 64;
+    int parts = 0;
+    bool joined = false;  // a dot stands before what comes
+    while (!text_.empty()) {
+      const char c = text_.front();
+      if (c == '"' || c == '\'') {
+        skip_text(c);
+      } else if (is_part(c)) {
+        while (!text_.empty() && is_part(text_.front())) text_.remove_prefix(1);
+      } else {
+        if (c == '.') {
+          joined = true;
+        } else if (c != ' ' && c != '\t') {
+          joined = false;
+          parts = 0;
+        }
+        if (c == '#')
+          text_.remove_prefix(std::min(text_.find('\n'), text_.size()));
+        else
+          step();
+        continue;
+      }
+      parts = joined ? parts + 1 : 1;
+      joined = false;
+      if (parts > most_parts)
+        throw StudyError(
+            {{{file_, line_},
+              "",
+              fmt::format("is not valid TOML: a key has more than {} parts", most_parts)}});
+    }
+  }
+
+ private:
+  static bool is_part(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ||
+           (static_cast<unsigned char>(c) & 0x80u) != 0;
+  }
+  void step() {
+    if (text_.front() == '\n') ++line_;
+    text_.remove_prefix(1);
+  }
+  /// A text in quotes, in three of them over several lines; one that does not end is toml++'s to
+  /// tell.
+  void skip_text(char quote) {
+    const std::string three(3, quote);
+    const bool of_three = text_.starts_with(three);
+    text_.remove_prefix(of_three ? 3 : 1);
+    while (!text_.empty()) {
+      if (of_three ? text_.starts_with(three) : text_.front() == quote || text_.front() == '\n')
+        break;
+      if (quote == '"' && text_.front() == '\\' && text_.size() > 1) step();
+      step();
+    }
+    if (!text_.empty() && text_.front() == quote) text_.remove_prefix(of_three ? 3 : 1);
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  int line_ = 1;
+};
+
 }  // namespace
 
 Settings parse_settings(std::string_view text, const std::string& name) {
+  KeyLengths(text, name).check();
   toml::table root;
   try {
     root = toml::parse(text, std::string_view(name));

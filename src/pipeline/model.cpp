@@ -67,9 +67,12 @@ Model from_archive(const Archive& archive) {
   const Archive& ratio = archive.child("ratio");
   // Models without a kind are from before there were others.
   const std::string kind = archive.has("ratio_kind") ? archive.text("ratio_kind") : "decomposed";
-  if (kind == "decomposed")
-    model.ratio = std::make_shared<DecomposedRatio>(ratio, model.parameters);
-  else if (kind == "separable")
+  if (kind == "decomposed") {
+    const auto decomposed = std::make_shared<DecomposedRatio>(ratio, model.parameters);
+    if (decomposed->normalisation().size() != decomposed->components())
+      throw FileError("its ratio is not calibrated");
+    model.ratio = decomposed;
+  } else if (kind == "separable")
     model.parameterized = std::make_shared<SeparableRatio>(ratio, model.parameters);
   else if (kind == "classifier")
     model.parameterized = std::make_shared<ParameterizedClassifierRatio>(ratio, model.parameters);
@@ -109,7 +112,10 @@ Model load_model(const std::string& path) {
   const Archive archive = read_archive(path, model_schema, model_version).tree;
   try {
     return from_archive(archive);
-  } catch (const FileError& error) {
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    // Also what a size or a value in it breaks: the seal is a checksum that anybody can make.
     throw FileError(path + ": is not a whole model: " + error.what());
   }
 }

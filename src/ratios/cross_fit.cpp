@@ -389,15 +389,19 @@ void CrossFit::load(const Archive& archive) {
   classifiers_.clear();
   calibrators_.clear();
   replica_calibrators_.clear();
-  replica_calibrators_.resize(replicas);
+  if (folds < 1) throw FileError("a ratio has no folds");
   for (std::size_t k = 0; k < folds; ++k) {
     const auto& fold = archive.child(fmt::format("fold{}", k));
     classifiers_.push_back(load_classifier(fold.child("classifier")));
     if (fold.has_child("calibrator"))
       calibrators_.push_back(load_calibrator(fold.child("calibrator")));
   }
+  if (!calibrators_.empty() && calibrators_.size() != folds)
+    throw FileError(
+        fmt::format("a ratio of {} folds has {} calibrators", folds, calibrators_.size()));
   for (std::size_t b = 0; b < replicas; ++b) {
     const auto& replica = archive.child(fmt::format("replica{}", b));
+    replica_calibrators_.emplace_back();
     for (std::size_t k = 0; k < folds; ++k)
       replica_calibrators_[b].push_back(load_calibrator(replica.child(fmt::format("fold{}", k))));
   }

@@ -151,10 +151,22 @@ DecomposedRatio::DecomposedRatio(const Archive& archive, const ParameterSpace& p
           }(),
           archive.numbers("reference")),
       normalisation_(archive.numbers("normalisation")) {
-  const std::size_t count = components() * (components() - 1) / 2;
-  pairs_.resize(count);
-  for (std::size_t p = 0; p < count; ++p) pairs_[p].load(archive.child(fmt::format("pair{}", p)));
+  const auto refuse = [](const char* what) {
+    throw FileError(fmt::format("the {} of a decomposed ratio do not fit its components", what));
+  };
+  if (!normalisation_.empty() && normalisation_.size() != components()) refuse("normalisations");
+  for (std::size_t c = 0, p = 0; c < components(); ++c)
+    for (std::size_t d = c + 1; d < components(); ++d, ++p) {
+      const auto& from = archive.child(fmt::format("pair{}", p));
+      pairs_.emplace_back().load(from);
+      // What is trained alone has neither; what is calibrated has both.
+      const bool calibrated = from.child("fold0").has_child("calibrator");
+      if (calibrated == normalisation_.empty()) refuse("calibrators");
+    }
   const auto& replicas = archive.get<Matrix>("replica_normalisation");
+  if (replicas.rows() > 0 && replicas.cols() != components()) refuse("replicas");
+  for (const auto& pair : pairs_)
+    if (pair.replicas() != replicas.rows()) refuse("replicas");
   for (std::size_t b = 0; b < replicas.rows(); ++b)
     replica_normalisation_.emplace_back(replicas.row(b).begin(), replicas.row(b).end());
 }

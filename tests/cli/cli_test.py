@@ -259,6 +259,47 @@ class Commands(Folder):
         self.assertEqual(done.returncode, 1)
         self.assertIn("could not be written", done.stderr)
 
+    def test_messages_that_cannot_be_written_end_nothing(self):
+        study = self.write("told.toml", SMALL_STUDY)
+        out = self.folder / "told"
+        command = [program.path, "run", study, "--out", out, "--no-figures"]
+        with open("/dev/full", "w") as full:
+            self.assertEqual(neyman("check", study).returncode, 0)
+            done = subprocess.run([program.path, "check", "nowhere.toml"], stdout=subprocess.PIPE,
+                                  stderr=full, timeout=250)
+            self.assertEqual(done.returncode, 1)
+            subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=250)
+            train = next((out / "stages").glob("train-*.h5"))
+            train.write_bytes(train.read_bytes()[:-1])  # which is told of
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, timeout=250)
+            self.assertEqual(done.returncode, 0)
+            # Without room for what it says, a run still goes to its end.
+            shutil.rmtree(out)
+            done = subprocess.run(command, stdout=full, stderr=full, timeout=250)
+            self.assertEqual(done.returncode, 1)
+            self.assertTrue((out / "results.json").exists())
+        shutil.rmtree(out)
+        study.unlink()
+
+    def test_no_control_character_of_a_name_reaches_the_terminal(self):
+        evil = "\x1b]0;gone\x07\x1b[2J\x9b2J"
+        data = self.write("evil.csv", f'"{evil}",y\n1,2\n')
+        study = self.write("evil.toml", SMALL_STUDY.replace(
+            "events = 300", f'file = "{data.name}"', 1).replace(
+            'name = "', 'name = "\\u001b[2J', 1))
+        for arguments in (("check", study), ("check", study, "--json"),
+                          ("run", study, "--out", self.folder / "evil", "--no-figures"),
+                          ("fit", data, "--data", data), (evil,), ("check", evil)):
+            done = neyman(*arguments)
+            shown = done.stdout + done.stderr
+            self.assertNotEqual(shown, "")
+            bad = [c for c in shown if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160]
+            self.assertEqual(bad, [], arguments)
+        self.assertIn("\\x1b]0;gone\\x07", neyman("check", study).stderr
+                      + neyman("check", evil).stderr)
+        data.unlink()
+        study.unlink()
+
     def test_more_events_than_memory(self):
         study = self.write("huge.toml", SMALL_STUDY.replace("samples = 2000", "samples = 1e15"))
         # The address sanitizer would end the program instead of refusing the memory.

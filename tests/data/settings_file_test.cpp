@@ -113,5 +113,35 @@ TEST(SettingsFile, ReadsFiles) {
   EXPECT_TRUE(read_settings(folder.file("empty.toml", "")).keys().empty());
 }
 
+TEST(SettingsFile, KeysAndValuesThatAreNestedTooDeeplyAreRefused) {
+  const auto repeated = [](const std::string& text, int times) {
+    std::string out;
+    for (int i = 0; i < times; ++i) out += text;
+    return out;
+  };
+  const auto error = [](const std::string& text) {
+    try {
+      parse_settings(text, "study.toml");
+    } catch (const StudyError& found) {
+      return std::string(found.what());
+    }
+    return std::string();
+  };
+  const std::string deep = repeated("a.", 100'000) + "a";
+  for (const auto& text : {"x = 1\n" + deep + " = 1\n", "x = 1\n[" + deep + "]\n",
+                           "x = 1\n[[ " + repeated("'a' . \"b\" .", 50'000) + "c]]\n",
+                           "x = 1\ny = { " + deep + " = 1 }\n"})
+    EXPECT_NE(error(text).find("study.toml:2: is not valid TOML: a key has more than 64 parts"),
+              std::string::npos)
+        << error(text).substr(0, 200);
+  EXPECT_NE(error("x = " + repeated("[", 100'000)).find("is not valid TOML"), std::string::npos);
+  // What looks like a long key in a text, a comment or a list of numbers is none.
+  EXPECT_EQ(
+      error("# " + deep + "\ntext = \"" + deep + "\"\nother = '''\n" + deep +
+            "'''\nquoted = \"\\\"" + deep + "\"\nnumbers = [" + repeated("0.5, ", 1000) + "1.5]\n"),
+      "");
+  EXPECT_EQ(error(repeated("a.", 63) + "a = 1\n"), "");
+}
+
 }  // namespace
 }  // namespace neyman
