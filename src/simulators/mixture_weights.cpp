@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
 
 namespace neyman {
 
@@ -50,28 +52,54 @@ Matrix MixtureWeights::each(MatrixView points) const {
   return out;
 }
 
+namespace {
+
+/// ∂f/∂θ_p of a formula, by differences of second order that stay in the parameter's range. Where
+/// the formula is not finite on one side (√a at 0), from the other.
+double slope_of(const Expression& formula, std::span<const double> point, std::size_t p,
+                const Parameter& range) {
+  std::vector<double> moved(point.begin(), point.end());
+  const auto at = [&](double value) -> std::optional<double> {
+    if (value < range.low || value > range.high) return std::nullopt;
+    moved[p] = value;
+    try {
+      return formula(moved);
+    } catch (const ArgumentError&) {
+      return std::nullopt;
+    }
+  };
+  const double step = first_step * (range.high - range.low);
+  const auto above = at(point[p] + step), below = at(point[p] - step);
+  if (above && below) return (*above - *below) / (2.0 * step);
+  const double inwards = above ? step : -step;
+  const auto near = above ? above : below, far = at(point[p] + 2.0 * inwards);
+  if (!near) return 0.0;
+  const double here = formula(point);
+  return far ? (-3.0 * here + 4.0 * *near - *far) / (2.0 * inwards) : (*near - here) / inwards;
+}
+
+}  // namespace
+
+// The formulas are differentiated as they are, and the sum of weights after them: a difference of
+// weights themselves would leave the region where they are allowed when θ is at its edge.
 Matrix MixtureWeights::derivatives(std::span<const double> point,
                                    const ParameterSpace& parameters) const {
+  const std::size_t given = expressions_.size();
+  const auto weights = (*this)(point);
   Matrix out(components_, parameters.size());
-  std::vector<double> base(components_), above, below;
-  for (std::size_t c = 0; c < expressions_.size(); ++c) base[c] = expressions_[c](point);
-  std::vector<double> moved(point.begin(), point.end());
-  const auto weights_at = [&](std::size_t p, double value) {
-    auto weights = base;
-    moved[p] = value;
-    for (std::size_t c = 0; c < expressions_.size(); ++c)
-      if (uses(c, p)) weights[c] = expressions_[c](moved);
-    moved[p] = point[p];
-    complete(weights);
-    return weights;
-  };
+  std::vector<double> total(parameters.size(), 0.0);  // slope of the sum of what is given
+  for (std::size_t c = 0; c < given; ++c)
+    for (const std::size_t p : expressions_[c].uses()) {
+      out(c, p) = slope_of(expressions_[c], point, p, parameters[p]);
+      total[p] += out(c, p);
+    }
   for (std::size_t p = 0; p < parameters.size(); ++p) {
-    const double step = first_step * (parameters[p].high - parameters[p].low);
-    const double high = std::min(parameters[p].high, point[p] + step);
-    const double low = std::max(parameters[p].low, point[p] - step);
-    above = weights_at(p, high);
-    below = weights_at(p, low);
-    for (std::size_t c = 0; c < components_; ++c) out(c, p) = (above[c] - below[c]) / (high - low);
+    if (given < components_) {
+      out(components_ - 1, p) = -total[p];
+      continue;
+    }
+    // The sum is one; what rounding makes of it is divided out.
+    for (std::size_t c = 0; c < components_; ++c) out(c, p) -= weights[c] * total[p];
   }
   return out;
 }
@@ -112,11 +140,6 @@ std::vector<MixtureWeights::SecondDerivative> MixtureWeights::second_derivatives
     }
   }
   return out;
-}
-
-bool MixtureWeights::uses(std::size_t component, std::size_t parameter) const {
-  const auto& used = expressions_[component].uses();
-  return std::binary_search(used.begin(), used.end(), parameter);
 }
 
 /// Adds the implied weight, checks and normalises.

@@ -226,5 +226,27 @@ TEST(MixtureWeights, DerivativesOfFormulas) {
   }
 }
 
+TEST(MixtureWeights, DerivativesAtTheEdgeOfWhatIsAllowed) {
+  // a + b = 1: the third weight is nothing, and a step in a or b would make it negative.
+  const ParameterSpace space({{"a", 0.0, 1.0, {}}, {"b", 0.0, 1.0, {}}});
+  for (const bool all : {false, true}) {
+    std::vector<Expression> formulas = {Expression("a", space), Expression("b", space)};
+    if (all) formulas.push_back(Expression("1 - a - b", space));
+    const MixtureWeights weights(formulas, 3);
+    for (const auto& point :
+         {std::vector{0.6, 0.4}, std::vector{1.0, 0.0}, std::vector{0.0, 1.0}}) {
+      const auto slopes = weights.derivatives(point, space);
+      const double expected[3][2] = {{1, 0}, {0, 1}, {-1, -1}};
+      for (std::size_t c = 0; c < 3; ++c)
+        for (std::size_t p = 0; p < 2; ++p) EXPECT_NEAR(slopes(c, p), expected[c][p], 1e-9);
+    }
+    EXPECT_THROW(weights.derivatives(std::vector{0.7, 0.4}, space), ArgumentError);
+  }
+  // A formula that is finite on one side alone.
+  const MixtureWeights root({Expression("sqrt(a - 0.25)", space)}, 2);
+  EXPECT_NEAR(root.derivatives(std::vector{0.5, 0.0}, space)(0, 0), 1.0, 1e-8);
+  EXPECT_TRUE(std::isfinite(root.derivatives(std::vector{0.25, 0.0}, space)(0, 0)));
+}
+
 }  // namespace
 }  // namespace neyman

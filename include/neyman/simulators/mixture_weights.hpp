@@ -28,8 +28,10 @@ class MixtureWeights {
   /// w(θ) at many θ, one a row; faster than one at a time.
   Matrix each(MatrixView points) const;
 
-  /// ∂w_c/∂θ_p (a row a component) by differences within the ranges.
-  /// @throw ArgumentError as for w(θ), also beside θ.
+  /// ∂w_c/∂θ_p (a row a component). The formulas are differentiated, by differences within the
+  /// ranges, and may leave the region of allowed weights on the way: at its edge, too, the
+  /// derivatives are known. 0 where a formula is finite on neither side of θ.
+  /// @throw ArgumentError as for w(θ).
   Matrix derivatives(std::span<const double> point, const ParameterSpace& parameters) const;
   /// A second derivative ∂²w_c/∂θ_p∂θ_q, with p <= q.
   struct SecondDerivative {
@@ -42,7 +44,6 @@ class MixtureWeights {
                                                    const ParameterSpace& parameters) const;
 
  private:
-  bool uses(std::size_t component, std::size_t parameter) const;
   void complete(std::span<double> weights) const;
 
   std::vector<Expression> expressions_;
