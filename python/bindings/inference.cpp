@@ -50,6 +50,9 @@ py::dict interval_dict(const Interval& interval) {
   out["high_at_bound"] = interval.high_at_bound;
   out["ok"] = interval.ok;
   out["message"] = interval.message;
+  py::list pieces;
+  for (const auto& piece : interval.pieces) pieces.append(py::make_tuple(piece.low, piece.high));
+  out["pieces"] = pieces;
   return out;
 }
 
@@ -133,12 +136,24 @@ py::tuple value_and_gradient(const AnyLikelihood& self, py::handle theta) {
   return py::make_tuple(found, to_array(std::move(gradient)));
 }
 
+/// The points of the maxima, and ℓ at them.
+py::tuple maxima_of(const Fit& fit) {
+  std::vector<std::vector<double>> points;
+  std::vector<double> values;
+  for (const auto& maximum : fit.maxima) {
+    points.push_back(maximum.point);
+    values.push_back(maximum.log_likelihood);
+  }
+  return py::make_tuple(points, values);
+}
+
 /// What pickle keeps of a fit: plain values.
 py::tuple state_of(const Fit& fit) {
   return py::make_tuple(static_cast<int>(fit.status), fit.point, fit.log_likelihood,
                         to_array(Matrix(fit.covariance)),
                         to_array(Matrix(fit.simulation_covariance)), fit.distance, fit.evaluations,
-                        fit.at_bound, fit.roughness, fit.message);
+                        fit.at_bound, fit.roughness, fit.message, fit.simulation_known,
+                        maxima_of(fit), to_array(Matrix(fit.gradient_covariance)));
 }
 
 Fit fit_from(const py::tuple& state) {
@@ -153,6 +168,13 @@ Fit fit_from(const py::tuple& state) {
   fit.at_bound = state[7].cast<std::vector<bool>>();
   fit.roughness = state[8].cast<double>();
   fit.message = state[9].cast<std::string>();
+  fit.simulation_known = state[10].cast<bool>();
+  const auto maxima = state[11].cast<py::tuple>();
+  const auto points = maxima[0].cast<std::vector<std::vector<double>>>();
+  const auto values = maxima[1].cast<std::vector<double>>();
+  for (std::size_t m = 0; m < points.size(); ++m) fit.maxima.push_back({points[m], values[m]});
+  if (py::len(state[12]) > 0)
+    fit.gradient_covariance = copy_of(as_table(state[12], "Fit", "gradient_covariance").view);
   return fit;
 }
 
@@ -167,13 +189,17 @@ Fit find_best(const AnyLikelihood& self, py::handle start, const py::dict& fixed
     options.method = FitMethod::derivative_free;
   return long_work([&] {
     auto best = fit(*self.likelihood, options);
-    if (self.ratio == nullptr || !best.ok()) return best;
-    const auto* ratio = self.ratio->ratio.get();
-    if (const auto* mixture = dynamic_cast<const MixtureRatio*>(ratio))
+    if (!best.ok()) return best;
+    const auto* ratio = self.ratio == nullptr ? nullptr : self.ratio->ratio.get();
+    if (const auto* mixture = dynamic_cast<const MixtureRatio*>(ratio)) {
       add_simulation_covariance(best, self.parameters(), *mixture, self.x, self.weights);
-    else if (const auto* one = dynamic_cast<const ParameterizedRatio*>(ratio))
-      add_simulation_covariance(best, ParameterizedLikelihood(*one, self.x, self.weights)
-                                          .simulation_gradient_covariance(best.point));
+    } else if (const auto* one = dynamic_cast<const ParameterizedRatio*>(ratio)) {
+      const ParameterizedLikelihood learned(*one, self.x, self.weights);
+      if (learned.differentiable())
+        add_simulation_covariance(best, learned.simulation_gradient_covariance(best.point));
+    } else {
+      best.simulation_known = true;  // nothing is simulated
+    }
     return best;
   });
 }
@@ -183,10 +209,13 @@ py::dict interval(const AnyLikelihood& self, const Fit& best, const std::string&
                   std::optional<double> threshold) {
   const auto p = self.parameters().index(parameter);
   const double at = level.value_or(Interval().level);
-  return interval_dict(long_work([&] {
+  const auto found = long_work([&] {
     return threshold ? likelihood_interval(*self.likelihood, best, p, at, *threshold)
                      : likelihood_interval(*self.likelihood, best, p, at, include_simulation);
-  }));
+  });
+  auto out = interval_dict(found);
+  out["higher"] = found.higher;
+  return out;
 }
 
 py::dict scan_one(const AnyLikelihood& self, const Fit& best, const std::string& parameter,
@@ -204,6 +233,8 @@ py::dict scan_one(const AnyLikelihood& self, const Fit& best, const std::string&
   out["values"] = to_array(std::move(found.values));
   out["statistic"] = to_array(std::move(found.statistic));
   out["failed"] = found.failed;
+  out["message"] = found.message;
+  out["higher"] = found.higher;
   return out;
 }
 
@@ -219,6 +250,8 @@ py::dict scan_two(const AnyLikelihood& self, const Fit& best, const std::string&
   out["y"] = to_array(std::move(found.y));
   out["statistic"] = to_array(std::move(found.statistic));
   out["failed"] = found.failed;
+  out["message"] = found.message;
+  out["higher"] = found.higher;
   return out;
 }
 
@@ -250,6 +283,8 @@ py::list trace(const AnyLikelihood& self, const Fit& best, const std::string& fi
     entry["lines"] = lines;
     entry["touches_bound"] = contour.touches_bound;
     entry["failed"] = contour.failed;
+    entry["message"] = contour.message;
+    entry["higher"] = contour.higher;
     out.append(entry);
   }
   return out;
@@ -456,16 +491,20 @@ void bind_inference(py::module_& module) {
                              [](py::object self) {
                                return view_of(self.cast<const Fit&>().simulation_covariance, self);
                              })
+      .def_readonly("simulation_known", &Fit::simulation_known)
+      .def_property_readonly("maxima", &maxima_of)
       .def_readonly("distance", &Fit::distance)
       .def_readonly("evaluations", &Fit::evaluations)
       .def_readonly("at_bound", &Fit::at_bound)
       .def(py::pickle(&state_of, &fit_from))
       .def("errors", [](const Fit& self) {
         std::vector<double> total, statistical, simulation;
+        constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
         for (std::size_t p = 0; p < self.point.size(); ++p) {
-          total.push_back(self.error(p));
-          statistical.push_back(self.statistical_error(p));
-          simulation.push_back(self.simulation_error(p));
+          const bool bent = self.statistical_error_known(p);
+          total.push_back(bent ? self.error(p) : unknown);
+          statistical.push_back(bent ? self.statistical_error(p) : unknown);
+          simulation.push_back(self.simulation_error_known(p) ? self.simulation_error(p) : unknown);
         }
         return py::make_tuple(to_array(std::move(total)), to_array(std::move(statistical)),
                               to_array(std::move(simulation)));

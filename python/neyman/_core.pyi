@@ -167,6 +167,8 @@ class Fit:
     distance: float
     evaluations: int
     at_bound: list[bool]
+    simulation_known: bool
+    maxima: tuple[list[list[float]], list[float]]
     def errors(self) -> tuple[Floats, Floats, Floats]: ...
 
 class Likelihood:

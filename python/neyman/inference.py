@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,13 +32,15 @@ class Fit(Shown):
     theta: dict[str, float]  #: θ̂
     error: dict[str, float]  #: standard deviations, statistical and from finite simulation together
     statistical_error: dict[str, float]
-    simulation_error: dict[str, float]
+    simulation_error: dict[str, float]  #: NaN where it was not computed
     log_likelihood: float  #: ℓ(θ̂), relative to the reference
     covariance: Floats  #: statistical
-    simulation_covariance: Floats  #: what finite simulation adds
+    simulation_covariance: Floats  #: what finite simulation adds; NaN where it was not computed
     evaluations: int
     message: str  #: why it failed, or at which edge it ended
     _core: Any = dataclasses.field(repr=False)
+    #: the maxima that were met, θ̂ first, each with −2 log Λ at it
+    maxima: list[tuple[dict[str, float], float]] = dataclasses.field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -56,23 +58,29 @@ class Fit(Shown):
         def by_name(values: Floats) -> dict[str, float]:
             return dict(zip(names, map(float, values)))
 
+        points, values = core.maxima
+        maxima = [(by_name(point), max(0.0, 2 * (core.log_likelihood - value)))
+                  for point, value in zip(points, values)]
+        added = np.array(core.simulation_covariance)
         return cls(core.status, by_name(core.point), by_name(total), by_name(statistical),
                    by_name(simulation), core.log_likelihood, np.array(core.covariance),
-                   np.array(core.simulation_covariance), core.evaluations, core.message, core)
+                   added if core.simulation_known else np.full_like(added, np.nan),
+                   core.evaluations, core.message, core, maxima)
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Interval(Shown):
-    """A confidence interval of one parameter, the others profiled."""
+    """A confidence interval of one parameter, the others profiled: a set, of one piece or several."""
 
     parameter: str
     level: float
-    low: float
-    high: float
+    low: float  #: of the first piece
+    high: float  #: of the last piece
     low_at_bound: bool  #: ends at the parameter's range
     high_at_bound: bool
     ok: bool  #: False where an end is not to be trusted; the message says why
     message: str
+    pieces: list[tuple[float, float]]  #: in rising order, with gaps between them
 
     def __iter__(self) -> Any:
         return iter((self.low, self.high))
@@ -86,6 +94,7 @@ class Scan(Shown):
     values: Floats
     statistic: Floats
     failed: int  #: profile fits that did not converge: their statistic is an upper bound
+    message: str = ""  #: where ℓ is higher than at the fit; −2 log Λ is then that of the higher maximum
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -98,6 +107,7 @@ class Surface(Shown):
     y: Floats  #: values of the second
     statistic: Floats  #: a row for each y, a column for each x
     failed: int
+    message: str = ""  #: as of a scan
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -111,6 +121,7 @@ class Contour(Shown):
     lines: list[Floats]  #: vertices × 2 each; closed lines end where they begin
     touches_bound: bool
     failed: int
+    message: str = ""  #: as of a scan
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -268,6 +279,17 @@ class Likelihood:
         found: _core.Fit = self._best._core
         return found
 
+    def _from_highest(self, best: Fit | None,
+                      ask: Callable[[_core.Fit], dict[str, Any]]) -> dict[str, Any]:
+        """What is asked of a fit. Where that comes upon a higher ℓ than at this likelihood's own
+        fit, the fit begins again from there."""
+        found = ask(self._fitted(best))
+        if best is None and found["higher"]:
+            self._best = self.fit(start=found["higher"])
+            found = ask(self._best._core)
+        del found["higher"]
+        return found
+
     def interval(self, parameter: str, *, level: float | None = None, best: Fit | None = None,
                  include_simulation: bool = True, threshold: float | None = None) -> Interval:
         """The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level (or a
@@ -277,24 +299,26 @@ class Likelihood:
         at = optional(check_number, "interval", "level", level)
         own = optional(check_number, "interval", "threshold", threshold)
         include = check_flag("interval", "include_simulation", include_simulation)
-        return Interval(name, **self._core.interval(self._fitted(best), name, at, include, own))
+        return Interval(name, **self._from_highest(
+            best, lambda core: self._core.interval(core, name, at, include, own)))
 
     def scan(self, parameter: str, *, low: float | None = None, high: float | None = None,
              points: int | None = None, best: Fit | None = None) -> Scan:
         """−2 log Λ along a parameter, by default over its range."""
         count = None if points is None else check_count("scan", "points", points, 1)
         name = check_parameter("scan", "parameter", parameter, self.parameters)
-        found = self._core.scan(self._fitted(best), name, optional(check_number, "scan", "low", low),
-                                optional(check_number, "scan", "high", high), count)
-        return Scan(name, **found)
+        start = optional(check_number, "scan", "low", low)
+        end = optional(check_number, "scan", "high", high)
+        return Scan(name, **self._from_highest(
+            best, lambda core: self._core.scan(core, name, start, end, count)))
 
     def surface(self, first: str, second: str, x: npt.ArrayLike, y: npt.ArrayLike, *,
                 best: Fit | None = None) -> Surface:
         """−2 log Λ on the grid x × y of two parameters."""
         for name, value in (("first", first), ("second", second)):
             check_parameter("surface", name, value, self.parameters)
-        return Surface(first, second,
-                       **self._core.surface(self._fitted(best), first, second, x, y))
+        return Surface(first, second, **self._from_highest(
+            best, lambda core: self._core.surface(core, first, second, x, y)))
 
     def contours(self, first: str, second: str, *, levels: Sequence[float] | None = None,
                  thresholds: Sequence[float] | None = None, cells: int | None = None,
@@ -305,7 +329,13 @@ class Likelihood:
         options = given(levels=optional(check_numbers, "contours", "levels", levels),
                         thresholds=optional(check_numbers, "contours", "thresholds", thresholds),
                         cells=optional(check_count, "contours", "cells", cells))
-        found = self._core.contours(self._fitted(best), first, second, options)
+
+        def ask(core: _core.Fit) -> dict[str, Any]:
+            found = self._core.contours(core, first, second, options)
+            higher = [entry.pop("higher") for entry in found]
+            return {"all": found, "higher": higher[0] if higher else []}
+
+        found = self._from_highest(best, ask)["all"]
         return [Contour(first, second, **entry) for entry in found]
 
     def test_statistic(self, theta: Theta, *, best: Fit | None = None) -> float:

@@ -93,6 +93,61 @@ def test_scans_surfaces_and_contours(normal):
         np.testing.assert_array_equal(contour.lines[0][0], contour.lines[0][-1])
 
 
+def test_two_maxima():
+    """x ~ N(θ², 1): both signs explain the data, and the interval has a piece for each."""
+    square = neyman.Normal("t^2", 1, parameters={"t": (-2, 2)})
+    x = square.sample(200, 1.2, seed=3)
+    likelihood = neyman.Likelihood(neyman.ExactRatio(square), x)
+    best = likelihood.fit()
+    assert len(best.maxima) == 2
+    (first, at_first), (second, at_second) = best.maxima
+    assert first == best.theta and at_first == 0
+    assert second["t"] == pytest.approx(-first["t"], abs=1e-3) and at_second < 1e-3
+    interval = likelihood.interval("t", level=0.95)
+    inner, outer = (np.sqrt(np.mean(x) + sign * 1.959964 / np.sqrt(200)) for sign in (-1, 1))
+    assert interval.ok and len(interval.pieces) == 2
+    np.testing.assert_allclose(interval.pieces, [(-outer, -inner), (inner, outer)], atol=1e-4)
+    assert (interval.low, interval.high) == (interval.pieces[0][0], interval.pieces[1][1])
+    # Of a fit that began beside one, the other belongs to the interval, too.
+    one = likelihood.fit(start=[1.0])
+    assert len(one.maxima) == 1
+    assert len(likelihood.interval("t", best=one).pieces) == 2
+    assert pickle.loads(pickle.dumps(best)).maxima == best.maxima
+
+
+def test_a_lower_maximum_does_not_stay():
+    """Two hills of different heights: what is asked of the lower says that there is a higher one."""
+    p = neyman.Join([neyman.Normal("t^2", 1), neyman.Normal("0.1 * t", 1)],
+                    parameters={"t": (-2, 2)})
+    likelihood = neyman.Likelihood(neyman.ExactRatio(p), p.sample(200, 1.2, seed=1))
+    best = likelihood.fit()
+    grid = np.linspace(-2, 2, 801)
+    assert best.theta["t"] > 0
+    assert best.log_likelihood >= max(likelihood([t]) for t in grid) - 1e-9
+    assert len(best.maxima) == 2 and best.maxima[1][1] > 5
+    lower = likelihood.fit(start=[-1.0])
+    assert lower.theta["t"] < 0 and lower.status == "converged"
+    assert "higher" in likelihood.scan("t", best=lower).message
+    assert "higher" in likelihood.interval("t", best=lower).message
+    # Asked without a fit, the likelihood begins again by itself.
+    likelihood._best = lower
+    scan = likelihood.scan("t", points=801)
+    assert scan.message == "" and likelihood._best.theta["t"] > 0
+    np.testing.assert_allclose(scan.statistic,
+                               [2 * (best.log_likelihood - likelihood([t])) for t in grid],
+                               atol=1e-6)
+
+
+def test_errors_that_are_not_known_are_not_zero():
+    """Without replicas what finite simulation adds is not known."""
+    ratio = neyman.DecomposedRatio(MIXTURE, reference=0.5, samples=4000, classifier="logistic",
+                                   folds=2, replicas=0, seed=1)
+    best = neyman.Likelihood(ratio, MIXTURE.sample(100, 0.5, seed=3)).fit()
+    assert np.isnan(best.simulation_error["gamma"])
+    assert np.isnan(best.simulation_covariance).all()
+    assert best.error == best.statistical_error
+
+
 def test_against_iminuit(normal, separable):
     """The same minimum, and HESSE and MINOS errors within 1 %."""
     iminuit = pytest.importorskip("iminuit")

@@ -24,6 +24,20 @@ constexpr int most_steps = 12;
 constexpr double enough = 0.02;         // of a standard error of the data: the last step
 constexpr std::size_t least_parts = 4;  // for a scatter
 
+/// An estimate whose covariance is that with the parameters at a bound held there: what simulated
+/// events can be fitted to.
+Fit held_at_bounds(Fit fit) {
+  auto& c = fit.covariance;
+  for (std::size_t b = 0; b < std::min(fit.at_bound.size(), c.rows()); ++b) {
+    if (!fit.at_bound[b] || !(c(b, b) > 0.0)) continue;
+    const auto column = c.column(b);
+    for (std::size_t p = 0; p < c.rows(); ++p)
+      for (std::size_t q = 0; q < c.cols(); ++q)
+        c(p, q) = p == b || q == b ? 0.0 : c(p, q) - column[p] * column[q] / column[b];
+  }
+  return fit;
+}
+
 /// The parameters that an estimate determines.
 std::vector<std::size_t> determined(const Matrix& covariance) {
   std::vector<std::size_t> out;
@@ -104,10 +118,11 @@ class Gradients {
 
 }  // namespace
 
-Recovery recover(const Fit& estimate, double data_events,
+Recovery recover(const Fit& fit, double data_events,
                  std::span<const std::unique_ptr<const Likelihood>> parts,
                  const Matrix& gradient_covariance, std::span<const Constraint> constraints) {
   const char* function = "recover";
+  const Fit estimate = held_at_bounds(fit);
   const std::size_t size = estimate.point.size();
   check_same_size(function, "a row of the estimate's covariance", estimate.covariance.cols(), size,
                   "one for each parameter");
@@ -314,6 +329,7 @@ bool add_recovered_shift(Fit& fit, const Recovery& recovery, const Diagnostic& j
   for (std::size_t i = 0; i < size; ++i)
     for (std::size_t j = 0; j < size; ++j)
       fit.simulation_covariance(i, j) += recovery.shift[i] * recovery.shift[j];
+  fit.simulation_known = true;
   return true;
 }
 

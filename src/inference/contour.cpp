@@ -17,6 +17,7 @@
 #include "neyman/distributed/tasks.hpp"
 #include "neyman/inference/statistics.hpp"
 #include "profile.hpp"
+#include "profile_curve.hpp"
 
 namespace neyman {
 
@@ -46,16 +47,24 @@ struct Grid {
   std::vector<double> x, y;
 };
 
-/// Even steps over a window, the nearest inner one moved to the estimate.
-std::vector<double> coarse_line(const FitRange& window, double estimate) {
+/// Even steps over a window; for each of the maxima, which are ordered by height, the nearest inner
+/// node is moved to it.
+std::vector<double> coarse_line(const FitRange& window, const std::vector<Maximum>& maxima,
+                                std::size_t parameter) {
   std::vector<double> out(coarse_cells + 1);
   const double step = (window.high - window.low) / static_cast<double>(coarse_cells);
   for (std::size_t i = 0; i < coarse_cells; ++i)
     out[i] = window.low + step * static_cast<double>(i);
   out.back() = window.high;
-  if (estimate > window.low && estimate < window.high) {
-    const auto nearest = static_cast<std::size_t>(std::lround((estimate - window.low) / step));
-    out[std::clamp<std::size_t>(nearest, 1, coarse_cells - 1)] = estimate;
+  std::vector<bool> moved(out.size(), false);
+  for (const auto& maximum : maxima) {
+    const double at = maximum.point[parameter];
+    if (!(at > window.low && at < window.high)) continue;
+    const auto nearest = std::clamp<std::size_t>(
+        static_cast<std::size_t>(std::lround((at - window.low) / step)), 1, coarse_cells - 1);
+    if (moved[nearest]) continue;
+    moved[nearest] = true;
+    out[nearest] = at;
   }
   return out;
 }
@@ -346,9 +355,73 @@ FitRange choose_window(const Likelihood& likelihood, const Fit& best, std::size_
 
 /// For packing.hpp.
 constexpr auto contour_fields = [](auto& bytes, auto& contour) {
-  bytes(contour.level, contour.threshold, contour.touches_bound, contour.failed);
+  bytes(contour.level, contour.threshold, contour.touches_bound, contour.failed, contour.message,
+        contour.higher);
   bytes.list(contour.lines, [](auto& to, auto& line) { to(line.x, line.y, line.closed); });
 };
+
+constexpr int most_rounds_of_contours = 3;  // of beginning again from a higher maximum
+
+/// Traces the lines of all contours; where ℓ is higher than at the fit, its highest point instead.
+std::optional<Maximum> trace_all(const Likelihood& likelihood, const Fit& best, std::size_t first,
+                                 std::size_t second, const ContourConfig& config,
+                                 std::vector<Contour>& out, Tasks* tasks) {
+  double largest = 0.0;
+  for (const auto& contour : out) largest = std::max(largest, contour.threshold);
+  const auto x_window = choose_window(likelihood, best, first, largest, config.x, "x");
+  const auto y_window = choose_window(likelihood, best, second, largest, config.y, "y");
+  if (!(x_window.low < x_window.high) || !(y_window.low < y_window.high)) return std::nullopt;
+  std::vector<Maximum> maxima = {{best.point, best.log_likelihood}};
+  for (std::size_t m = 1; m < best.maxima.size(); ++m)
+    if (2.0 * (best.log_likelihood - best.maxima[m].log_likelihood) <= largest)
+      maxima.push_back(best.maxima[m]);
+  const auto x = coarse_line(x_window, maxima, first);
+  const auto y = coarse_line(y_window, maxima, second);
+  const Profile profile(likelihood, best, {first, second});
+  using Row = std::vector<Profile::Value>;
+  const auto one_row = [&](std::size_t j) {
+    Row row;
+    const auto at = [&](std::size_t i) { return std::array{x[i], y[j]}; };
+    for (std::size_t i = 0; i < x.size(); ++i)
+      row.push_back(profile(at(i), row.empty() ? nullptr : &row.back()));
+    for (std::size_t i = x.size() - 1; i-- > 0;)
+      row[i] = profile.improve(at(i), std::move(row[i]), row[i + 1]);
+    return row;
+  };
+  const auto row_fields = [](auto& bytes, auto& row) {
+    bytes.list(row,
+               [](auto& to, auto& at) { to(at.statistic, at.log_likelihood, at.point, at.ok); });
+  };
+  const auto coarse = spread<Row>(tasks, y.size(), one_row, row_fields);
+  std::size_t failed = 0;
+  std::optional<Maximum> higher;
+  double highest = best.log_likelihood + Profile::allowance(likelihood, best);
+  for (const auto& row : coarse)
+    for (const auto& value : row) {
+      failed += value.ok ? 0 : 1;
+      if (value.log_likelihood <= highest) continue;
+      highest = value.log_likelihood;
+      higher = Maximum{value.point, value.log_likelihood};
+    }
+
+  const std::size_t parts =
+      std::max<std::size_t>(1, (config.cells + coarse_cells / 2) / coarse_cells);
+  const auto trace = [&](std::size_t k) {
+    Contour contour;
+    contour.level = out[k].level;
+    contour.threshold = out[k].threshold;
+    for (std::size_t finer = 1; finer <= most_finer; finer *= 2) {
+      const Grid grid{fine_line(x, parts * finer), fine_line(y, parts * finer)};
+      contour.lines.clear();
+      Tracer(profile, grid, parts * finer, coarse, contour.threshold).trace(contour);
+      if (thinnest(contour.lines, grid) >= wide) break;
+    }
+    contour.failed += failed;
+    return contour;
+  };
+  out = spread<Contour>(tasks, out.size(), trace, contour_fields);
+  return higher;
+}
 
 }  // namespace
 
@@ -366,7 +439,6 @@ std::vector<Contour> contours(const Likelihood& likelihood, const Fit& best, std
     check_same_size("contours", "thresholds", config.thresholds.size(), config.levels.size(),
                     "one a level");
   std::vector<Contour> out;
-  double largest = 0.0;
   for (std::size_t k = 0; k < config.levels.size(); ++k) {
     Contour contour;
     contour.level = config.levels[k];
@@ -377,49 +449,26 @@ std::vector<Contour> contours(const Likelihood& likelihood, const Fit& best, std
       contour.threshold = config.thresholds[k];
       check_positive("contours", fmt::format("thresholds[{}]", k), contour.threshold);
     }
-    largest = std::max(largest, contour.threshold);
     out.push_back(contour);
   }
   if (out.empty()) return out;
 
-  const auto x_window = choose_window(likelihood, best, first, largest, config.x, "x");
-  const auto y_window = choose_window(likelihood, best, second, largest, config.y, "y");
-  if (!(x_window.low < x_window.high) || !(y_window.low < y_window.high)) return out;
-  const auto x = coarse_line(x_window, best.point[first]);
-  const auto y = coarse_line(y_window, best.point[second]);
-  const Profile profile(likelihood, best, {first, second});
-  using Row = std::vector<Profile::Value>;
-  const auto one_row = [&](std::size_t j) {
-    Row row;
-    for (const double at : x) {
-      const double values[] = {at, y[j]};
-      row.push_back(profile(values, row.empty() ? nullptr : &row.back()));
+  Fit better = best;
+  std::string message;
+  for (int round = 0;; ++round) {
+    if (const auto higher = trace_all(likelihood, better, first, second, config, out, tasks);
+        higher && round < most_rounds_of_contours) {
+      message = higher_words(likelihood, best, *higher);
+      better = refit(likelihood, better, *higher);
+      continue;
     }
-    return row;
-  };
-  const auto row_fields = [](auto& bytes, auto& row) {
-    bytes.list(row,
-               [](auto& to, auto& at) { to(at.statistic, at.log_likelihood, at.point, at.ok); });
-  };
-  const auto coarse = spread<Row>(tasks, y.size(), one_row, row_fields);
-  std::size_t failed = 0;
-  for (const auto& row : coarse)
-    for (const auto& value : row) failed += value.ok ? 0 : 1;
-
-  const std::size_t parts =
-      std::max<std::size_t>(1, (config.cells + coarse_cells / 2) / coarse_cells);
-  const auto trace = [&](std::size_t k) {
-    Contour contour = out[k];
-    for (std::size_t finer = 1; finer <= most_finer; finer *= 2) {
-      const Grid grid{fine_line(x, parts * finer), fine_line(y, parts * finer)};
-      contour.lines.clear();
-      Tracer(profile, grid, parts * finer, coarse, contour.threshold).trace(contour);
-      if (thinnest(contour.lines, grid) >= wide) break;
-    }
-    contour.failed += failed;
-    return contour;
-  };
-  return spread<Contour>(tasks, out.size(), trace, contour_fields);
+    if (!message.empty())
+      for (auto& contour : out) {
+        contour.message = message;
+        contour.higher = better.point;
+      }
+    return out;
+  }
 }
 
 }  // namespace neyman

@@ -8,6 +8,7 @@
 #include "judgement.hpp"
 #include "newton.hpp"
 #include "neyman/core/check.hpp"
+#include "profile_curve.hpp"
 
 namespace neyman {
 
@@ -32,13 +33,23 @@ double Fit::simulation_error(std::size_t p) const {
                                        : std::sqrt(std::max(0.0, simulation_covariance(p, p)));
 }
 
+bool Fit::statistical_error_known(std::size_t p) const {
+  return statistical_error(p) > 0.0 || p >= at_bound.size() || !at_bound[p];
+}
+
+bool Fit::simulation_error_known(std::size_t p) const {
+  return simulation_known && statistical_error_known(p);
+}
+
 double Fit::error(std::size_t p) const {
   return std::hypot(statistical_error(p), simulation_error(p));
 }
 
 namespace {
 
-constexpr std::size_t most_followed_starts = 3;  // by default
+constexpr std::size_t least_followed_starts = 3;
+// By default, where a value is cheap and where it is not.
+constexpr std::size_t most_followed_starts = 16, most_followed_dear = 6;
 
 /// The i-th point of the additive recurrence with the generalised golden ratio (Roberts 2018): a
 /// low-discrepancy sequence that begins in the middle.
@@ -54,8 +65,16 @@ std::vector<double> spread_point(std::size_t i, std::size_t dimension) {
   return out;
 }
 
-/// Where to begin: the best of the points over the box that lie apart, best first.
-std::vector<std::vector<double>> choose_starts(FreeProblem& problem, const FitOptions& options) {
+/// Points of the unit box to begin at: the first at any rate, the others as long as one of the last
+/// few has led to a new maximum.
+struct Starts {
+  std::vector<std::vector<double>> points;
+  std::size_t at_any_rate = 0;
+};
+
+/// Where to begin: the points over the box that are higher than all near them, then those that lie
+/// a little apart, each kind from the highest on.
+Starts choose_starts(FreeProblem& problem, const FitOptions& options) {
   struct Candidate {
     std::vector<double> unit;
     double value;
@@ -72,32 +91,49 @@ std::vector<std::vector<double>> choose_starts(FreeProblem& problem, const FitOp
   }
   const std::size_t n = problem.size();
   const bool usable = !candidates.empty() && candidates[0].value < forbidden_value;
+  std::size_t most = std::max(least_followed_starts, options.starts / 4);
   if (options.starts > 0) {
     for (std::size_t i = 0; i < options.starts; ++i) add(spread_point(i, n));
   } else if (!usable) {
-    if (n == 1)
-      for (const double u : {0.02, 0.1, 0.3, 0.5, 0.7, 0.9}) add({u});
-    else
-      for (std::size_t i = 0; i < 1 + 10 * n; ++i) add(spread_point(i, n));
+    const bool cheap = problem.events() <= cheap_events;
+    const std::size_t count = n == 1 ? (cheap ? 20 : 10) : (cheap ? 10 + 20 * n : 1 + 10 * n);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (n == 1)
+        add({(static_cast<double>(i) + 0.5) / static_cast<double>(count)});
+      else
+        add(spread_point(i, n));
+    }
+    most = cheap ? most_followed_starts : most_followed_dear;
   }
-  const std::size_t most = std::max(most_followed_starts, options.starts / 4);
-  const double apart =
-      0.7 * std::pow(static_cast<double>(candidates.size()), -1.0 / static_cast<double>(n));
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto& a, const auto& b) { return a.value < b.value; });
-  std::vector<std::vector<double>> chosen;
-  for (const auto& candidate : candidates) {
-    if (chosen.size() == most) break;
-    if (!chosen.empty() && candidate.value >= forbidden_value) break;
-    const bool near = std::any_of(chosen.begin(), chosen.end(), [&](const auto& other) {
-      double square = 0.0;
-      for (std::size_t i = 0; i < n; ++i)
-        square += (candidate.unit[i] - other[i]) * (candidate.unit[i] - other[i]);
-      return square < apart * apart;
-    });
-    if (!near) chosen.push_back(candidate.unit);
-  }
-  return chosen;
+  const auto distance = [&](const std::vector<double>& a, const std::vector<double>& b) {
+    double square = 0.0;
+    for (std::size_t i = 0; i < n; ++i) square += (a[i] - b[i]) * (a[i] - b[i]);
+    return std::sqrt(square);
+  };
+  const double spacing =
+      std::pow(static_cast<double>(candidates.size()), -1.0 / static_cast<double>(n));
+  Starts out;
+  const auto choose = [&](double apart, bool from_all) {
+    for (std::size_t c = 0; c < candidates.size() && out.points.size() < most; ++c) {
+      const auto& unit = candidates[c].unit;
+      if (!out.points.empty() && candidates[c].value >= forbidden_value) return;
+      const auto near = [&](const std::vector<double>& other) {
+        return distance(unit, other) < apart;
+      };
+      const bool taken =
+          from_all
+              ? std::any_of(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(c),
+                            [&](const Candidate& other) { return near(other.unit); })
+              : std::any_of(out.points.begin(), out.points.end(), near);
+      if (!taken) out.points.push_back(unit);
+    }
+  };
+  choose(1.2 * spacing, true);
+  out.at_any_rate = options.starts > 0 ? most : std::max(out.points.size(), least_followed_starts);
+  choose(0.7 * spacing, false);
+  return out;
 }
 
 /// The fit of a profile, without second derivatives. Nothing where it does not arrive.
@@ -113,14 +149,29 @@ std::optional<Judgement> search_quickly(FreeProblem& problem, bool gradients) {
   return follow_gradient(problem);
 }
 
-/// Follows each start to its maximum and leaves the highest as the problem's best.
-void follow_starts(FreeProblem& problem, const std::vector<std::vector<double>>& starts,
-                   bool gradients) {
+/// Where a search has ended.
+struct Ended {
+  std::vector<double> unit;
+  double value;
+};
+
+bool same_place(const Ended& a, const Ended& b) {
+  for (std::size_t i = 0; i < a.unit.size(); ++i)
+    if (std::abs(a.unit[i] - b.unit[i]) > 1e-3) return false;
+  return true;
+}
+
+/// Follows starts to their maxima, leaves the highest as the problem's best and returns all.
+std::vector<Ended> follow_starts(FreeProblem& problem, const Starts& starts, bool gradients) {
+  constexpr std::size_t patience = 4;  // starts that lead to nothing new
+  std::vector<Ended> ends;
   std::vector<double> best;
   double best_value = std::numeric_limits<double>::infinity();
-  for (const auto& start : starts) {
+  std::size_t in_vain = 0;
+  for (std::size_t s = 0; s < starts.points.size(); ++s) {
+    if (s >= starts.at_any_rate && in_vain >= patience) break;
     problem.restart();
-    problem(start);
+    problem(starts.points[s]);
     if (!gradients)
       minimise_values(problem, 0.1, 1e-9);
     else if (!follow_newton(problem))
@@ -130,17 +181,58 @@ void follow_starts(FreeProblem& problem, const std::vector<std::vector<double>>&
       best = problem.best();
       best_value = problem.best_value();
     }
+    const Ended end{problem.best(), problem.best_value()};
+    const bool known = std::any_of(ends.begin(), ends.end(),
+                                   [&](const Ended& other) { return same_place(end, other); });
+    in_vain = known ? in_vain + 1 : 0;
+    if (!known) ends.push_back(end);
   }
   problem.set_best(best, best_value);
+  return ends;
 }
 
-Judgement search(FreeProblem& problem, const FitOptions& options, bool gradients) {
-  auto starts = choose_starts(problem, options);
-  if (!options.covariance && starts.size() == 1) {
-    if (auto quick = search_quickly(problem, gradients)) return std::move(*quick);
-    starts = {problem.best()};
+/// The maxima among the ends of searches that count beside the best point: each followed to its
+/// top, each hill once, the highest first.
+std::vector<Maximum> maxima_among(const std::vector<Ended>& ends, FreeProblem& problem,
+                                  const Likelihood& likelihood, bool gradients) {
+  const Ended best{problem.best(), problem.best_value()};
+  std::vector<Maximum> out = {{problem.to_point(best.unit), -best.value}};
+  auto sorted = ends;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Ended& a, const Ended& b) { return a.value < b.value; });
+  for (const auto& end : sorted) {
+    if (2.0 * (end.value - best.value) > Fit::far || same_place(end, best)) continue;
+    problem.set_best(end.unit, end.value);
+    if (gradients && !follow_gradient(problem)) continue;  // no maximum
+    const Maximum top{problem.to_point(problem.best()), -problem.best_value()};
+    const bool known = std::any_of(out.begin(), out.end(), [&](const Maximum& other) {
+      return on_one_hill(likelihood, top, other);
+    });
+    if (!known) out.push_back(top);
   }
-  follow_starts(problem, starts, gradients);
+  problem.set_best(best.unit, best.value);
+  std::stable_sort(out.begin() + 1, out.end(), [](const Maximum& a, const Maximum& b) {
+    return a.log_likelihood > b.log_likelihood;
+  });
+  return out;
+}
+
+Judgement search(FreeProblem& problem, const FitOptions& options, bool gradients,
+                 std::vector<Ended>& ends) {
+  auto starts = choose_starts(problem, options);
+  if (!options.covariance && starts.points.size() == 1) {
+    if (auto quick = search_quickly(problem, gradients)) return std::move(*quick);
+    if (-problem.best_value() < options.least) {
+      minimise(problem, {nlopt::LD_SLSQP, 100, problem.scale(), 0.0, 1e-9, 1e-10});
+      if (-problem.best_value() < options.least) {
+        Judgement out;
+        out.message = "the search was given up far from the maximum";
+        return out;
+      }
+    }
+    starts.points = {problem.best()};
+  }
+  ends = follow_starts(problem, starts, gradients);
   auto out = judge_and_step(problem, options, gradients);
   if (problem.best_value() >= forbidden_value) return out;
   if (out.arrived && gradients) return out;
@@ -150,7 +242,7 @@ Judgement search(FreeProblem& problem, const FitOptions& options, bool gradients
     out = judge_and_step(problem, options, true);
     if (out.arrived) return out;
   }
-  if (auto edge = follow_edge(problem, options)) return std::move(*edge);
+  if (auto edge = follow_edge(problem, options, gradients)) return std::move(*edge);
   return out;
 }
 
@@ -169,7 +261,9 @@ Fit fit(const Likelihood& likelihood, const FitOptions& options) {
     judgement.arrived = true;
   } else {
     const bool gradients = options.method == FitMethod::gradient && likelihood.differentiable();
-    judgement = search(problem, options, gradients);
+    std::vector<Ended> ends;
+    judgement = search(problem, options, gradients, ends);
+    if (ends.size() > 1) result.maxima = maxima_among(ends, problem, likelihood, gradients);
   }
   result.point = problem.to_point(problem.best());
   result.log_likelihood = -problem.best_value();
@@ -182,13 +276,14 @@ Fit fit(const Likelihood& likelihood, const FitOptions& options) {
     result.at_bound[problem.free()[i]] = judgement.at_bound[i];
     bound = bound || judgement.at_bound[i];
   }
-  if (judgement.peaked && options.covariance)
-    for (std::size_t i = 0; i < judgement.inside.size(); ++i)
-      for (std::size_t j = 0; j < judgement.inside.size(); ++j) {
-        const std::size_t a = judgement.inside[i], b = judgement.inside[j];
+  if (options.covariance)
+    for (std::size_t i = 0; i < judgement.bent.size(); ++i)
+      for (std::size_t j = 0; j < judgement.bent.size(); ++j) {
+        const std::size_t a = judgement.bent[i], b = judgement.bent[j];
         result.covariance(problem.free()[a], problem.free()[b]) =
-            judgement.inverse(index(i), index(j)) * problem.range(a) * problem.range(b);
+            judgement.covariance(index(i), index(j)) * problem.range(a) * problem.range(b);
       }
+  if (result.maxima.empty()) result.maxima = {{result.point, result.log_likelihood}};
   if (problem.best_value() >= forbidden_value) {
     result.log_likelihood = Likelihood::forbidden;
     result.message = "the likelihood is forbidden at every point that was tried";
@@ -214,11 +309,38 @@ void add_simulation_covariance(Fit& best, const Matrix& gradients) {
           sum += best.covariance(i, a) * gradients(a, b) * best.covariance(b, j);
       best.simulation_covariance(i, j) = sum;
     }
+  best.simulation_known = true;
+  best.gradient_covariance = gradients;
+}
+
+Fit refit(const Likelihood& likelihood, const Fit& best, const Maximum& higher) {
+  FitOptions options;
+  options.start = higher.point;
+  auto out = fit(likelihood, options);
+  out.evaluations += best.evaluations;
+  std::vector<Maximum> others = best.maxima;
+  others.push_back({best.point, best.log_likelihood});
+  for (const auto& other : others) {
+    if (2.0 * (out.log_likelihood - other.log_likelihood) > Fit::far) continue;
+    const bool known = std::any_of(out.maxima.begin(), out.maxima.end(), [&](const Maximum& one) {
+      return on_one_hill(likelihood, other, one);
+    });
+    if (!known) out.maxima.push_back(other);
+  }
+  std::stable_sort(
+      out.maxima.begin() + 1, out.maxima.end(),
+      [](const Maximum& a, const Maximum& b) { return a.log_likelihood > b.log_likelihood; });
+  return out;
 }
 
 void add_simulation_covariance(Fit& best, const ParameterSpace& parameters,
                                const MixtureRatio& ratio, MatrixView x,
                                std::span<const double> event_weights) {
+  if (ratio.replicas() < 2) {
+    // Nothing is simulated of what is exact; of all others, it is not known.
+    best.simulation_known = dynamic_cast<const ExactMixtureRatio*>(&ratio) != nullptr;
+    return;
+  }
   add_simulation_covariance(
       best, simulation_gradient_covariance(parameters, ratio, x, event_weights, best.point));
 }

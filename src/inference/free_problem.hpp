@@ -17,6 +17,7 @@
 namespace neyman {
 
 inline constexpr double bound_tolerance = 1e-9;     // of the range: closer is at the bound
+inline constexpr std::size_t cheap_events = 20000;  // up to so many, a value of ℓ is cheap
 inline constexpr double forbidden_value = 0.5e300;  // of −ℓ: at or above is forbidden
 
 using EigenMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic>;
@@ -37,6 +38,7 @@ class FreeProblem {
   const std::vector<std::size_t>& free() const { return free_; }
   const std::string& name(std::size_t i) const { return likelihood_.parameters()[free_[i]].name; }
   int evaluations() const { return evaluations_; }
+  std::size_t events() const { return likelihood_.events(); }
   double range(std::size_t i) const { return ranges_[i].high - ranges_[i].low; }
   const std::vector<double>& scale() const { return scale_; }
   /// What rounding may hide of ℓ, far below ½: in single precision, 1e-7 an event.

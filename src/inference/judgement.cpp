@@ -61,6 +61,31 @@ void judge_inside(const FreeProblem& problem, const Eigen::VectorXd& gradient,
                               out.distance, allowance);
 }
 
+/// The covariance of all that can be told from the second derivatives, as if the box went on: of
+/// the parameters inside, then of each other one that leaves ℓ a hill.
+void add_covariance(const EigenMatrix& full, double tolerance, Judgement& out) {
+  const auto block = [&](const std::vector<std::size_t>& parameters) {
+    EigenMatrix some(index(parameters.size()), index(parameters.size()));
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      for (std::size_t j = 0; j < parameters.size(); ++j)
+        some(index(i), index(j)) = full(index(parameters[i]), index(parameters[j]));
+    return some;
+  };
+  if (!full.allFinite() || (!out.peaked && !out.inside.empty())) return;
+  out.bent = out.inside;
+  for (std::size_t p = 0; p < out.at_bound.size(); ++p) {
+    if (std::find(out.bent.begin(), out.bent.end(), p) != out.bent.end()) continue;
+    auto more = out.bent;
+    more.push_back(p);
+    const Eigen::SelfAdjointEigenSolver<EigenMatrix> eigen(block(more), Eigen::EigenvaluesOnly);
+    if (eigen.eigenvalues()(0) > 8.0 * tolerance) out.bent = std::move(more);
+  }
+  if (out.bent.empty()) return;
+  out.covariance =
+      Eigen::LDLT<EigenMatrix>(block(out.bent))
+          .solve(EigenMatrix::Identity(index(out.bent.size()), index(out.bent.size())));
+}
+
 Judgement judge(FreeProblem& problem, const FitOptions& options, bool gradients) {
   Judgement out;
   const auto unit = snap_to_bounds(problem, gradients ? bound_tolerance : 1e-6);
@@ -92,12 +117,17 @@ Judgement judge(FreeProblem& problem, const FitOptions& options, bool gradients)
     // ℓ that is flat rises nowhere.
     out.arrived = slope.cwiseAbs().maxCoeff() > 0.0;
     if (!out.arrived) out.message = "the likelihood is flat";
+    if (!out.arrived || !options.covariance) return out;
+    if (gradients) curvature = hessian(problem, unit);
+    if (problem.best_value() > value - problem.rounding()) problem.set_best(unit, value);
+    add_covariance(curvature, options.tolerance, out);
     return out;
   }
   if (gradients) curvature = hessian(problem, unit);
   // The point that was judged stays, unless one beside it is clearly better.
   if (problem.best_value() > value - problem.rounding()) problem.set_best(unit, value);
   judge_inside(problem, slope, curvature, options.tolerance, out);
+  add_covariance(curvature, options.tolerance, out);
   return out;
 }
 
@@ -241,7 +271,8 @@ std::optional<Judgement> follow_gradient(FreeProblem& problem) {
   return std::nullopt;
 }
 
-std::optional<Judgement> follow_edge(FreeProblem& problem, const FitOptions& options) {
+std::optional<Judgement> follow_edge(FreeProblem& problem, const FitOptions& options,
+                                     bool gradients) {
   const auto found = find_edge(problem);
   if (!found) return std::nullopt;
   const Edge edge = *found;
@@ -322,7 +353,25 @@ std::optional<Judgement> follow_edge(FreeProblem& problem, const FitOptions& opt
           if (j != k) curvature(index(i), index(j)) = shape.hessian(a, index(j < k ? j : j - 1));
       }
       judge_inside(problem, slope, curvature, options.tolerance, out);
+      add_covariance(curvature, options.tolerance, out);
     }
+  }
+  // Where the derivatives are known at the edge itself, they tell how ℓ would go on.
+  std::vector<double> gradient(n);
+  if (out.arrived && gradients && options.covariance) {
+    const auto unit = problem.best();
+    const double value = problem.best_value();
+    if (problem.derivatives(unit) != nullptr || value_and_gradient(problem, unit, gradient)) {
+      Judgement all = out;
+      all.peaked = true;
+      all.inside.clear();
+      add_covariance(hessian(problem, unit), options.tolerance, all);
+      if (all.bent.size() >= out.bent.size()) {
+        out.bent = all.bent;
+        out.covariance = all.covariance;
+      }
+    }
+    problem.set_best(unit, value);
   }
   out.at_bound[k] = true;
   if (out.arrived)

@@ -17,6 +17,9 @@ struct Judgement {
   std::vector<std::size_t> inside;
   EigenMatrix inverse;   // of the second derivatives inside, in the unit scale
   Eigen::VectorXd step;  // Newton's, for the parameters inside
+  // The same with the parameters at a bound along which ℓ bends downwards, as if the box went on.
+  std::vector<std::size_t> bent;
+  EigenMatrix covariance;
   double distance = 0.0, roughness = 0.0;
   std::string message;
 };
@@ -32,6 +35,7 @@ std::optional<Judgement> follow_gradient(FreeProblem& problem);
 /// Where the best point lies beside the forbidden region: the maximum along its edge. One
 /// parameter is pushed to the edge, by bisection, for each value of the others. Nothing where no
 /// edge is beside.
-std::optional<Judgement> follow_edge(FreeProblem& problem, const FitOptions& options);
+std::optional<Judgement> follow_edge(FreeProblem& problem, const FitOptions& options,
+                                     bool gradients);
 
 }  // namespace neyman

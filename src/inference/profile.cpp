@@ -5,7 +5,6 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <array>
-#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <optional>
 
@@ -13,11 +12,13 @@
 #include "neyman/core/progress.hpp"
 #include "neyman/distributed/tasks.hpp"
 #include "neyman/inference/statistics.hpp"
+#include "profile_curve.hpp"
 
 namespace neyman {
 
-Profile::Profile(const Likelihood& likelihood, const Fit& best, std::vector<std::size_t> held)
-    : likelihood_(likelihood), best_(best), held_(std::move(held)) {
+Profile::Profile(const Likelihood& likelihood, const Fit& best, std::vector<std::size_t> held,
+                 double reach)
+    : likelihood_(likelihood), best_(best), held_(std::move(held)), reach_(reach) {
   const auto& space = likelihood.parameters();
   const std::size_t n = space.size(), h = held_.size();
   scale_.resize(n);
@@ -137,34 +138,82 @@ bool Profile::find_top(std::size_t free, Value& out) const {
   return true;
 }
 
-Profile::Value Profile::operator()(std::span<const double> values, const Value* neighbour) const {
+double Profile::allowance(const Likelihood& likelihood, const Fit& best) {
+  // In single precision rounding hides 1e-7 an event.
+  const double rounding = std::min(0.05, 1e-7 * static_cast<double>(likelihood.events()));
+  return 1e-3 + rounding + 5.0 * best.roughness;
+}
+
+std::vector<double> Profile::held_at(std::span<const double> values,
+                                     std::vector<double> point) const {
+  for (std::size_t j = 0; j < held_.size(); ++j) point[held_[j]] = values[j];
+  return point;
+}
+
+bool Profile::another_branch(std::span<const double> values, const Value& neighbour,
+                             const std::vector<double>& point) const {
+  constexpr double near = 3.0;             // conditional errors
+  bool as_it_is = false, shifted = false;  // whether these are far from the point
+  for (std::size_t p = 0; p < point.size(); ++p) {
+    if (std::find(held_.begin(), held_.end(), p) != held_.end()) continue;
+    double shift = 0.0;
+    for (std::size_t j = 0; j < held_.size(); ++j)
+      shift += regression_(p, j) * (values[j] - neighbour.point[held_[j]]);
+    const double away = point[p] - neighbour.point[p];
+    as_it_is |= std::abs(away) > near * scale_[p];
+    shifted |= std::abs(away - shift) > near * scale_[p];
+  }
+  return as_it_is && shifted;
+}
+
+Profile::Value Profile::follow(std::span<const double> values, std::vector<double> start) const {
+  Value out;
+  out.point = std::move(start);
+  FitOptions options;
+  options.start = out.point;
+  options.fixed.assign(out.point.size(), std::nullopt);
+  for (std::size_t j = 0; j < held_.size(); ++j) options.fixed[held_[j]] = values[j];
+  const auto free = static_cast<std::size_t>(
+      std::find(options.fixed.begin(), options.fixed.end(), std::nullopt) - options.fixed.begin());
+  const bool one = held_.size() + 1 == out.point.size() && likelihood_.differentiable();
+  if (!one || !find_top(free, out)) {
+    options.covariance = false;
+    options.scale = scale_;
+    options.least = best_.log_likelihood - 0.5 * reach_;
+    auto found = fit(likelihood_, options);
+    out.log_likelihood = found.log_likelihood;
+    out.point = std::move(found.point);
+    out.ok = found.ok() || out.log_likelihood < options.least;
+  }
+  return out;
+}
+
+Profile::Value Profile::operator()(std::span<const double> values, const Value* neighbour,
+                                   const Value* other) const {
   Value out;
   out.point = predict(values);
   if (held_.size() == out.point.size()) {
     out.log_likelihood = likelihood_(out.point);
   } else {
-    FitOptions options;
-    options.start = out.point;
-    if (neighbour != nullptr) {
-      auto other = neighbour->point;
-      for (std::size_t j = 0; j < held_.size(); ++j) other[held_[j]] = values[j];
-      if (likelihood_(other) > likelihood_(options.start)) options.start = std::move(other);
-    }
-    out.point = options.start;
-    options.fixed.assign(out.point.size(), std::nullopt);
-    for (std::size_t j = 0; j < held_.size(); ++j) options.fixed[held_[j]] = values[j];
-    const auto free = static_cast<std::size_t>(
-        std::find(options.fixed.begin(), options.fixed.end(), std::nullopt) -
-        options.fixed.begin());
-    const bool one = held_.size() + 1 == out.point.size() && likelihood_.differentiable();
-    if (!one || !find_top(free, out)) {
-      options.covariance = false;
-      options.scale = scale_;
-      auto found = fit(likelihood_, options);
-      out.ok = found.ok();
-      out.log_likelihood = found.log_likelihood;
-      out.point = std::move(found.point);
-    }
+    auto start = out.point;
+    double highest = likelihood_(start);
+    const auto consider = [&](const std::vector<double>& point) {
+      auto candidate = held_at(values, point);
+      const double value = likelihood_(candidate);
+      if (value > highest) {
+        highest = value;
+        start = std::move(candidate);
+      }
+    };
+    for (const Value* side : {neighbour, other})
+      if (side != nullptr) consider(side->point);
+    for (std::size_t m = 1; m < best_.maxima.size(); ++m) consider(best_.maxima[m].point);
+    out = follow(values, std::move(start));
+    for (const Value* side : {neighbour, other})
+      if (side != nullptr && another_branch(values, *side, out.point)) {
+        auto again = follow(values, held_at(values, side->point));
+        if (again.log_likelihood > out.log_likelihood) out = std::move(again);
+      }
   }
   // A forbidden point is no failure of the profile: the statistic is as large as can be.
   if (!(out.log_likelihood > 0.5 * Likelihood::forbidden)) {
@@ -175,6 +224,16 @@ Profile::Value Profile::operator()(std::span<const double> values, const Value* 
   return out;
 }
 
+Profile::Value Profile::improve(std::span<const double> values, Value known,
+                                const Value& neighbour) const {
+  if (held_.size() == known.point.size() || !another_branch(values, neighbour, known.point))
+    return known;
+  auto again = follow(values, held_at(values, neighbour.point));
+  if (!(again.log_likelihood > known.log_likelihood)) return known;
+  again.statistic = std::clamp(2.0 * (best_.log_likelihood - again.log_likelihood), 0.0, most);
+  return again;
+}
+
 namespace {
 
 void check_parameter(const char* function, const Likelihood& likelihood, std::size_t parameter) {
@@ -182,85 +241,6 @@ void check_parameter(const char* function, const Likelihood& likelihood, std::si
     fail_argument(function, "parameter", std::to_string(parameter),
                   fmt::format("below {}", likelihood.parameters().size()));
 }
-
-/// One side of an interval: the crossing between the estimate and the end of the range.
-class SideSearch {
- public:
-  SideSearch(const Profile& profile, const Fit& best, std::size_t parameter, double threshold)
-      : profile_(profile), best_(best), parameter_(parameter), threshold_(threshold) {}
-
-  double operator()(double end, double first_step, bool& at_bound) {
-    const double centre = best_.point[parameter_];
-    visited_.clear();
-    at_bound = false;
-    if (end == centre) {
-      at_bound = true;
-      return end;
-    }
-    // Step outwards from where a parabola would cross, so that the bracket is short.
-    const double direction = end < centre ? -1.0 : 1.0;
-    double inner = centre, inner_excess = -threshold_;
-    for (double step = first_step;; step *= 1.5) {
-      double outer = inner + direction * step;
-      if ((outer - end) * direction >= 0.0) outer = end;
-      const double outer_excess = excess(outer);
-      if (outer_excess >= 0.0) return crossing(inner, inner_excess, outer, outer_excess);
-      if (outer == end) {
-        at_bound = true;
-        return end;
-      }
-      inner = outer;
-      inner_excess = outer_excess;
-    }
-  }
-
-  std::size_t failed = 0;  // profile fits
-  double gain = 0.0;       // by how much ℓ was above that of the fit
-  double gain_at = 0.0;    // at which value
-
- private:
-  struct Visited {
-    double value;
-    Profile::Value profile;
-  };
-
-  double excess(double value) {
-    const Visited* nearest = nullptr;
-    for (const auto& visited : visited_)
-      if (nearest == nullptr || std::abs(visited.value - value) < std::abs(nearest->value - value))
-        nearest = &visited;
-    const double values[] = {value};
-    auto found = profile_(values, nearest != nullptr ? &nearest->profile : nullptr);
-    if (!found.ok) ++failed;
-    if (found.log_likelihood - best_.log_likelihood > gain) {
-      gain = found.log_likelihood - best_.log_likelihood;
-      gain_at = value;
-    }
-    // Walls are cut, so that the root search does not have to divide by them.
-    const double out = std::min(found.statistic, 100.0 * (1.0 + threshold_)) - threshold_;
-    visited_.push_back({value, std::move(found)});
-    return out;
-  }
-
-  double crossing(double inner, double inner_excess, double outer, double outer_excess) {
-    if (outer_excess == 0.0) return outer;
-    const bool swap = inner > outer;
-    const double tolerance =
-        1e-7 * std::max(std::abs(outer - best_.point[parameter_]), 1e-3 * std::abs(outer));
-    std::uintmax_t most = 60;
-    const auto [a, b] = boost::math::tools::toms748_solve(
-        [&](double value) { return excess(value); }, swap ? outer : inner, swap ? inner : outer,
-        swap ? outer_excess : inner_excess, swap ? inner_excess : outer_excess,
-        [&](double low, double high) { return high - low <= tolerance; }, most);
-    return 0.5 * (a + b);
-  }
-
-  const Profile& profile_;
-  const Fit& best_;
-  std::size_t parameter_;
-  double threshold_;
-  std::vector<Visited> visited_;
-};
 
 /// Indices of sorted or unsorted values from the nearest to `centre` outwards: first those not
 /// below it in rising order, then the others in falling order.
@@ -293,82 +273,66 @@ double profile_statistic(const Likelihood& likelihood, const Fit& best,
   return Profile(likelihood, best, held)(values, nullptr).statistic;
 }
 
-Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
-                             double level, double threshold) {
-  check_parameter("likelihood_interval", likelihood, parameter);
-  check_positive("likelihood_interval", "threshold", threshold);
-  const auto& range = likelihood.parameters()[parameter];
-  const Profile profile(likelihood, best, {parameter});
-  SideSearch side(profile, best, parameter, threshold);
-  const double centre = best.point[parameter];
-  const double error = best.statistical_error(parameter);
-  const auto first_step = [&](double end) {
-    return error > 0.0 ? error * std::sqrt(threshold) : 0.1 * std::abs(end - centre);
+namespace {
+
+constexpr int most_rounds_of_a_surface = 3;  // of beginning again from a higher maximum
+
+/// Fills the grid; the highest point where ℓ is higher than at the fit.
+std::optional<Maximum> fill_surface(const Likelihood& likelihood, const Fit& best, Surface& out,
+                                    Tasks* tasks) {
+  out.failed = 0;
+  out.statistic = Matrix(out.y.size(), out.x.size());
+  const Profile profile(likelihood, best, {out.first, out.second});
+  std::size_t first_below = 0;
+  const auto order = outwards(out.x, best.point[out.first], first_below);
+  struct Row {
+    std::vector<double> statistic;
+    std::size_t failed = 0;
+    Maximum highest{{}, Likelihood::forbidden};
   };
-  Interval interval;
-  interval.level = level;
-  if (best.rough() && error > 0.0) {
-    const double half = error * std::sqrt(threshold);
-    interval.low_at_bound = centre - half <= range.low;
-    interval.high_at_bound = centre + half >= range.high;
-    interval.low = std::max(range.low, centre - half);
-    interval.high = std::min(range.high, centre + half);
-    interval.ok = best.ok();
-    if (!interval.ok) interval.message = "the fit failed";
-    return interval;
+  const auto scan_row = [&](std::size_t r) {
+    std::vector<Profile::Value> found(order.size());
+    const auto at = [&](std::size_t position) {
+      return std::array{out.x[order[position]], out.y[r]};
+    };
+    for (std::size_t position = 0; position < order.size(); ++position) {
+      // The way down begins beside the first point of the way up.
+      const Profile::Value* neighbour = position == 0 ? nullptr : &found[position - 1];
+      if (position == first_below && position > 0) neighbour = &found[0];
+      found[position] = profile(at(position), neighbour);
+    }
+    // And back: what was found further out may be higher further in.
+    for (std::size_t position = order.size(); position-- > 1;) {
+      const std::size_t inner = position == first_below ? 0 : position - 1;
+      found[inner] = profile.improve(at(inner), std::move(found[inner]), found[position]);
+    }
+    Row row;
+    row.statistic.resize(order.size());
+    for (std::size_t position = 0; position < order.size(); ++position) {
+      auto& value = found[position];
+      row.statistic[order[position]] = value.statistic;
+      row.failed += value.ok ? 0 : 1;
+      if (value.log_likelihood > row.highest.log_likelihood)
+        row.highest = {std::move(value.point), value.log_likelihood};
+    }
+    return row;
+  };
+  const auto rows = spread<Row>(tasks, out.y.size(), scan_row, [](auto& bytes, auto& row) {
+    bytes(row.statistic, row.failed, row.highest.point, row.highest.log_likelihood);
+  });
+  std::optional<Maximum> higher;
+  double highest = best.log_likelihood + Profile::allowance(likelihood, best);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::copy(rows[r].statistic.begin(), rows[r].statistic.end(), out.statistic.row(r).begin());
+    out.failed += rows[r].failed;
+    if (rows[r].highest.log_likelihood <= highest) continue;
+    highest = rows[r].highest.log_likelihood;
+    higher = rows[r].highest;
   }
-  interval.low = side(range.low, first_step(range.low), interval.low_at_bound);
-  interval.high = side(range.high, first_step(range.high), interval.high_at_bound);
-
-  const double allowance = 1e-3 + 5.0 * best.roughness;
-  if (!best.ok())
-    interval.message = "the fit failed";
-  else if (side.gain > allowance)
-    interval.message =
-        fmt::format("the likelihood is higher than that of the fit by {:.3g} at {} = {:.6g}",
-                    side.gain, range.name, side.gain_at);
-  else if (side.failed > 0)
-    interval.message = fmt::format("{} fits of the profile did not converge", side.failed);
-  interval.ok = interval.message.empty();
-  return interval;
+  return higher;
 }
 
-Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
-                             double level, bool include_simulation) {
-  check_in_range("likelihood_interval", "level", level, 1e-6, 1.0 - 1e-12);
-  check_parameter("likelihood_interval", likelihood, parameter);
-  double threshold = chi2_quantile(level);
-  const double statistical = best.statistical_error(parameter);
-  if (include_simulation && statistical > 0.0) {
-    const double share = best.simulation_error(parameter) / statistical;
-    threshold *= 1.0 + share * share;
-  }
-  return likelihood_interval(likelihood, best, parameter, level, threshold);
-}
-
-Scan scan(const Likelihood& likelihood, const Fit& best, std::size_t parameter, double low,
-          double high, std::size_t points) {
-  check_at_least("scan", "points", points, 2);
-  check_parameter("scan", likelihood, parameter);
-  Scan out;
-  out.parameter = parameter;
-  for (std::size_t i = 0; i < points; ++i)
-    out.values.push_back(low +
-                         (high - low) * static_cast<double>(i) / static_cast<double>(points - 1));
-  out.statistic.resize(points);
-  const Profile profile(likelihood, best, {parameter});
-  std::size_t first_below = 0, position = 0;
-  Profile::Value last;
-  for (const std::size_t i : outwards(out.values, best.point[parameter], first_below)) {
-    const bool fresh = position == 0 || position == first_below;
-    const double values[] = {out.values[i]};
-    last = profile(values, fresh ? nullptr : &last);
-    out.statistic[i] = last.statistic;
-    out.failed += last.ok ? 0 : 1;
-    ++position;
-  }
-  return out;
-}
+}  // namespace
 
 Surface scan_surface(const Likelihood& likelihood, const Fit& best, std::size_t first,
                      std::size_t second, std::vector<double> x, std::vector<double> y,
@@ -395,36 +359,14 @@ Surface scan_surface(const Likelihood& likelihood, const Fit& best, std::size_t 
   out.second = second;
   out.x = std::move(x);
   out.y = std::move(y);
-  out.statistic = Matrix(out.y.size(), out.x.size());
-  const Profile profile(likelihood, best, {first, second});
-  std::size_t first_below = 0;
-  const auto order = outwards(out.x, best.point[first], first_below);
-  struct Row {
-    std::vector<double> statistic;
-    std::size_t failed = 0;
-  };
-  const auto scan_row = [&](std::size_t r) {
-    Row row{std::vector<double>(order.size())};
-    Profile::Value last, middle;
-    for (std::size_t position = 0; position < order.size(); ++position) {
-      const double values[] = {out.x[order[position]], out.y[r]};
-      // The way down begins beside the first point of the way up.
-      const Profile::Value* neighbour = position == 0 ? nullptr : &last;
-      if (position == first_below && position > 0) neighbour = &middle;
-      last = profile(values, neighbour);
-      if (position == 0) middle = last;
-      row.statistic[order[position]] = last.statistic;
-      row.failed += last.ok ? 0 : 1;
-    }
-    return row;
-  };
-  const auto rows = spread<Row>(tasks, out.y.size(), scan_row,
-                                [](auto& bytes, auto& row) { bytes(row.statistic, row.failed); });
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::copy(rows[r].statistic.begin(), rows[r].statistic.end(), out.statistic.row(r).begin());
-    out.failed += rows[r].failed;
+  Fit better = best;
+  for (int round = 0;; ++round) {
+    const auto higher = fill_surface(likelihood, better, out, tasks);
+    if (!higher || round == most_rounds_of_a_surface) return out;
+    out.message = higher_words(likelihood, best, *higher);
+    better = refit(likelihood, better, *higher);
+    out.higher = better.point;
   }
-  return out;
 }
 
 }  // namespace neyman

@@ -229,6 +229,7 @@ Interval profile_interval(const StatisticalModel& model, const MeasurementData& 
   out.high = high.value_or(range.high);
   out.low_at_bound = !low;
   out.high_at_bound = !high;
+  out.pieces = {{out.low, out.high}};
   if (profile.failed() > 0) {
     out.ok = false;
     out.message = fmt::format("{} fits of the profile failed", profile.failed());
@@ -273,6 +274,7 @@ std::size_t add_simulation_covariance(Fit& best, const StatisticalModel& model,
       for (std::size_t q = 0; q < n; ++q)
         best.simulation_covariance(p, q) +=
             (points(b, p) - means[p]) * (points(b, q) - means[q]) / (count - 1.0);
+  best.simulation_known = true;
   return replicas - points.rows();
 }
 

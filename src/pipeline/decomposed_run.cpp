@@ -49,9 +49,9 @@ FitReport fit_learned(const ParameterSpace& parameters, const MixtureRatio& rati
                       const Samples& data, const FitPlan& plan) {
   const MixtureLikelihood of_data(parameters, ratio, data.x, data.weights);
   const CountedLikelihood likelihood(of_data, plan.progress);
-  auto best = fit(likelihood);
-  add_simulation_covariance(best, parameters, ratio, data.x, data.weights);
-  return report_fit(likelihood, std::move(best), plan);
+  return report_fit(likelihood, fit(likelihood), plan, [&](Fit& best) {
+    if (best.ok()) add_simulation_covariance(best, parameters, ratio, data.x, data.weights);
+  });
 }
 
 /// Densities of the held-out scores of each pair, and the calibrated curve.

@@ -308,7 +308,7 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain) {
         study.constraints);
     FitOptions near;
     near.start = results.fit.fit.point;
-    results.exact_fit = report_fit(known, fit(known, near), plan);
+    results.exact_fit = report_fit(known, fit(known, near), plan, without_simulation);
     note_fit(*results.exact_fit, study.parameters, "exact ", results);
   });
   std::optional<Lazy<MadeToys>> toys;

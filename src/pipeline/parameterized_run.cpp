@@ -19,9 +19,6 @@ namespace {
 
 using LikelihoodPtr = std::shared_ptr<const Likelihood>;
 
-/// Start points of a fit, beside the best of a few: a likelihood may have several maxima.
-constexpr std::size_t fit_starts = 6;
-
 using Events = ParameterizedClassifierRatio::Events;
 using Learned = std::shared_ptr<ParameterizedRatio>;
 using Across = ParameterizedClassifierRatio::Across;
@@ -176,15 +173,36 @@ Likelihoods learned_likelihood(const ParameterizedRatio& ratio, const Samples& d
   return out;
 }
 
+/// Adds what finite simulation does to a fit of the learned likelihood. The likelihoods must
+/// outlive it.
+std::function<void(Fit&)> simulation_of(const Likelihoods& of) {
+  return [&of](Fit& best) {
+    if (best.ok() && of.plain->differentiable())
+      add_simulation_covariance(best, of.plain->simulation_gradient_covariance(best.point));
+  };
+}
+
 /// The fit of the learned likelihood, finite simulation included.
 FitReport fit_learned(const Likelihoods& of, const FitPlan& plan) {
-  FitOptions options;
-  options.starts = fit_starts;
   const CountedLikelihood learned(*of.learned, plan.progress);
-  auto best = fit(learned, options);
-  if (best.ok() && of.plain->differentiable())
-    add_simulation_covariance(best, of.plain->simulation_gradient_covariance(best.point));
-  return report_fit(learned, std::move(best), plan);
+  return report_fit(learned, fit(learned), plan, simulation_of(of));
+}
+
+/// Where a contour or a surface came upon a higher likelihood than the fit, all begins again there.
+void fit_again(const Likelihoods& of, const SurfaceReport& report, const Study& study,
+               Results& results) {
+  std::vector<double> higher = report.surface.higher;
+  for (const auto& contour : report.contours)
+    if (!contour.higher.empty()) higher = contour.higher;
+  if (higher.empty()) return;
+  const Likelihood& learned = *of.learned;
+  const Maximum from{higher, learned(higher)};
+  results.fit = report_fit(learned, refit(learned, results.fit.fit, from),
+                           {study.levels, study.scan_points}, simulation_of(of));
+  results.warnings.push_back(fmt::format(
+      "the contours came upon a higher likelihood than the first fit, and the fit was done again "
+      "from there, at {}: there may be others",
+      describe_point(study.parameters, results.fit.fit.point)));
 }
 
 /// How much finite simulation widens a region of two parameters.
@@ -240,8 +258,9 @@ Sharing sharing_of(const Study& study, Chain& chain) {
 }
 
 /// −2 log Λ and its contours for every pair that is asked for.
-void surfaces(const Study& study, const Likelihood& learned, const Likelihood* exact,
-              Sharing sharing, Results& results) {
+void surfaces(const Study& study, const Likelihoods& of, Sharing sharing, Results& results) {
+  const Likelihood& learned = *of.learned;
+  const Likelihood* const exact = of.exact.get();
   std::optional<BayesianFit> bayesian;
   if (study.bayesian) {
     bayesian = bayesian_fit(learned, *study.bayesian);
@@ -277,6 +296,8 @@ void surfaces(const Study& study, const Likelihood& learned, const Likelihood* e
     if (!best.ok()) return;
     const auto shown =
         draw("learned", learned, best, widening(best, first, second), nullptr, nullptr);
+    fit_again(of, shown, study, results);
+    results.surfaces.back().minimum = best.point;
     const auto& x = shown.surface.x;
     const auto& y = shown.surface.y;
     if (exact != nullptr && results.exact_fit && results.exact_fit->fit.ok())
@@ -396,10 +417,8 @@ Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
                note_fit(results.fit, study.parameters, "", results);
                note_outside(**ratio, data->events, results);
                if (!likelihoods->exact) return;
-               FitOptions options;
-               options.starts = fit_starts;
                const CountedLikelihood exact(*likelihoods->exact, &progress);
-               results.exact_fit = report_fit(exact, fit(exact, options), plan);
+               results.exact_fit = report_fit(exact, fit(exact), plan, without_simulation);
                note_fit(*results.exact_fit, study.parameters, "exact ", results);
              }));
   if (asks_for(study, "recovery"))
@@ -409,8 +428,7 @@ Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
                }));
   if (!study.contours.empty())
     chain.step(step_of(study, "fit", "contours"), counted(ratio, [&](Results& results) {
-                 surfaces(study, *likelihoods->learned, likelihoods->exact.get(),
-                          sharing_of(study, chain), results);
+                 surfaces(study, *likelihoods, sharing_of(study, chain), results);
                }));
   repeat(study, ratio, likelihoods, chain);
   chain.step(

@@ -37,7 +37,8 @@ std::string larger_errors(const ParameterSpace& parameters, const Fit& before, c
 
 std::size_t determined(const Fit& fit) {
   std::size_t out = 0;
-  for (std::size_t p = 0; p < fit.covariance.rows(); ++p) out += fit.covariance(p, p) > 0.0;
+  for (std::size_t p = 0; p < fit.covariance.rows(); ++p)
+    out += fit.covariance(p, p) > 0.0 && !(p < fit.at_bound.size() && fit.at_bound[p]);
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "neyman/core/random.hpp"
 #include "neyman/data/checksum.hpp"
 #include "neyman/data/sample_stream.hpp"
+#include "neyman/inference/statistics.hpp"
 #include "neyman/simulators/command.hpp"
 #include "neyman/simulators/describe.hpp"
 
@@ -257,35 +258,29 @@ Model start_model(const Study& study, const Results& results) {
 
 void set_intervals(const Likelihood& likelihood, const std::vector<double>& levels,
                    FitReport& report, Progress* progress) {
-  report.intervals.clear();
-  report.statistical_intervals.clear();
-  for (std::size_t p = 0; p < likelihood.parameters().size(); ++p) {
-    auto& with = report.intervals.emplace_back();
-    auto& without = report.statistical_intervals.emplace_back();
-    for (const double level : levels) {
-      with.push_back(likelihood_interval(likelihood, report.fit, p, level, true));
-      without.push_back(likelihood_interval(likelihood, report.fit, p, level, false));
-      if (progress != nullptr) progress->advance(1);
-    }
-  }
+  RegionsPlan plan{levels, 0, {}, {}};
+  plan.add_simulation = [known = report.fit](Fit& best) {
+    best.simulation_covariance = known.simulation_covariance;
+    best.simulation_known = known.simulation_known;
+  };
+  plan.advance = [&](std::size_t steps) {
+    if (progress != nullptr) progress->advance(steps);
+  };
+  auto found = find_regions(likelihood, report.fit, plan);
+  report.fit = std::move(found.fit);
+  report.intervals = std::move(found.intervals);
+  report.statistical_intervals = std::move(found.statistical_intervals);
 }
 
-FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan) {
-  FitReport report;
-  if (plan.progress != nullptr) plan.progress->advance(1);
-  report.fit = std::move(best);
-  set_intervals(likelihood, plan.levels, report, plan.progress);
-  const auto& parameters = likelihood.parameters();
-  for (std::size_t p = 0; p < parameters.size(); ++p) {
-    double reach = 0.0;
-    for (const auto& interval : report.intervals[p])
-      reach = std::max(reach, interval.high - interval.low);
-    const double low = std::max(parameters[p].low, report.fit.point[p] - reach);
-    const double high = std::min(parameters[p].high, report.fit.point[p] + reach);
-    report.scans.push_back(scan(likelihood, report.fit, p, low, high, plan.scan_points));
-    if (plan.progress != nullptr) plan.progress->advance(plan.scan_points);
-  }
-  return report;
+FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan,
+                     const std::function<void(Fit&)>& add_simulation) {
+  RegionsPlan regions{plan.levels, plan.scan_points, add_simulation, {}};
+  regions.advance = [&](std::size_t steps) {
+    if (plan.progress != nullptr) plan.progress->advance(steps);
+  };
+  regions.advance(1);
+  if (add_simulation) add_simulation(best);
+  return find_regions(likelihood, std::move(best), regions);
 }
 
 namespace {
@@ -339,18 +334,49 @@ void note_roughness(const Fit& fit, const char* which, Results& results) {
 
 }  // namespace
 
+namespace {
+
+/// What else the data may come from: maxima within the levels, and those that come close.
+void note_maxima(const FitReport& report, const ParameterSpace& parameters, const char* which,
+                 Results& results) {
+  constexpr double close = 9.0;  // three standard errors
+  const auto& fit = report.fit;
+  double within = 0.0;
+  for (const double level : results.levels) within = std::max(within, chi2_quantile(level));
+  for (std::size_t m = 1; m < fit.maxima.size(); ++m) {
+    const double statistic = 2.0 * (fit.log_likelihood - fit.maxima[m].log_likelihood);
+    if (statistic > std::max(within, close)) continue;
+    results.warnings.push_back(
+        fmt::format("the {}fit has another maximum at {}, where −2 log Λ is {:.2g}{}", which,
+                    describe_point(parameters, fit.maxima[m].point), std::max(0.0, statistic),
+                    statistic <= within ? ": it belongs to the intervals"
+                                        : ": outside the intervals, but close"));
+  }
+}
+
+}  // namespace
+
 void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
               Results& results) {
   if (!report.fit.ok())
-    results.warnings.push_back(
-        fmt::format("the {}fit did not converge (estimated distance to the maximum {:.3g})", which,
-                    report.fit.distance));
+    results.warnings.push_back(fmt::format(
+        "the {}fit did not converge{}", which,
+        report.fit.message.empty()
+            ? fmt::format(" (estimated distance to the maximum {:.3g})", report.fit.distance)
+            : ": " + report.fit.message));
+  note_maxima(report, parameters, which, results);
   for (std::size_t p = 0; p < parameters.size(); ++p)
-    for (const auto& interval : report.intervals[p])
-      if (interval.low_at_bound || interval.high_at_bound)
+    for (const auto& interval : report.intervals[p]) {
+      if (interval.pieces.size() == 1 && interval.low_at_bound && interval.high_at_bound)
+        results.warnings.push_back(
+            fmt::format("the {:.6g} % interval of {} from the {}fit is its whole range: the data "
+                        "do not tell it",
+                        100.0 * interval.level, parameters[p].name, which));
+      else if (interval.low_at_bound || interval.high_at_bound)
         results.warnings.push_back(
             fmt::format("the {:.6g} % interval of {} from the {}fit ends at the parameter's range",
                         100.0 * interval.level, parameters[p].name, which));
+    }
   note_roughness(report.fit, which, results);
 }
 

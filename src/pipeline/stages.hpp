@@ -125,8 +125,12 @@ CheckEvents events_of_checks(const Study& study, std::size_t data_events);
 /// The intervals of a report from its fit: again, where its errors have changed.
 void set_intervals(const Likelihood& likelihood, const std::vector<double>& levels,
                    FitReport& report, Progress* progress = nullptr);
-/// Intervals and curves of a fit.
-FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan);
+/// Intervals and curves of a fit, which begins again where they come upon a higher maximum.
+/// `add_simulation` adds what finite simulation does to a fit; empty: that is known already.
+FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan,
+                     const std::function<void(Fit&)>& add_simulation = {});
+/// That nothing is simulated of an exact likelihood.
+inline void without_simulation(Fit& fit) { fit.simulation_known = true; }
 void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
               Results& results);
 /// Where finite simulation matters: what to do. Narrower ranges are proposed where the checks of

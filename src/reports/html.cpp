@@ -254,8 +254,9 @@ void check_headline(const Headline& headline) {
   check_finite("headlines", "estimate", headline.estimate);
   check_non_negative("headlines", "error_low", {&headline.error_low, 1});
   check_non_negative("headlines", "error_high", {&headline.error_high, 1});
-  for (const auto& [level, range] : headline.intervals) {
-    check_in_range("headlines", "interval.level", level, 0.0, 1.0);
+  for (const auto& interval : headline.intervals) {
+    const Range range = interval.range;
+    check_in_range("headlines", "interval.level", interval.level, 0.0, 1.0);
     check_finite("headlines", "interval.low", range.low);
     check_finite("headlines", "interval.high", range.high);
     if (range.low > range.high)
@@ -292,6 +293,10 @@ Range bar_range(const std::vector<Headline>& headlines, const std::string& param
   return {range.low - pad, range.high + pad};
 }
 
+std::vector<Range> pieces_of(const LevelRange& interval) {
+  return interval.pieces.empty() ? std::vector<Range>{interval.range} : interval.pieces;
+}
+
 std::string bar(const Headline& h, Range range, std::string_view words) {
   constexpr double width = 320.0, middle = 12.0, foot = 24.0;
   const auto x = [&](double value) {
@@ -323,10 +328,12 @@ std::string bar(const Headline& h, Range range, std::string_view words) {
   };
   // The widest first, each thicker and darker than the one around it.
   for (std::size_t i = h.intervals.size(); i-- > 1;)
-    stretch(h.intervals[i].range, i == 1 ? 5.0 : 2.0, i == 1 ? 0.35 : 0.55);
-  stretch(h.intervals.empty() ? Range{h.estimate - h.error_low, h.estimate + h.error_high}
-                              : h.intervals.front().range,
-          9.0, 0.55);
+    for (const Range& piece : pieces_of(h.intervals[i]))
+      stretch(piece, i == 1 ? 5.0 : 2.0, i == 1 ? 0.35 : 0.55);
+  if (h.intervals.empty())
+    stretch({h.estimate - h.error_low, h.estimate + h.error_high}, 9.0, 0.55);
+  else
+    for (const Range& piece : pieces_of(h.intervals.front())) stretch(piece, 9.0, 0.55);
   if (h.truth)
     out += fmt::format(
         "<path d=\"M{:.1f},1 V{}\" stroke=\"{}\" stroke-width=\"1.5\" stroke-dasharray=\"3 2\" "
@@ -352,11 +359,13 @@ std::string stacked_errors(const std::string& value) {
 std::string headline_card(const Headline& h, Range range) {
   const std::string value = format_measurement(h.estimate, h.error_low, h.error_high);
   std::string intervals;
-  for (const auto& interval : h.intervals)
+  for (const auto& interval : h.intervals) {
+    Interval all{interval.level, interval.range.low, interval.range.high};
+    for (const Range& piece : pieces_of(interval)) all.pieces.push_back({piece.low, piece.high});
     intervals +=
         fmt::format("<span>{}\u00a0% {}</span>\n", format_number(100.0 * interval.level, 6),
-                    interval_words({interval.level, interval.range.low, interval.range.high},
-                                   0.5 * (h.error_low + h.error_high)));
+                    interval_words(all, 0.5 * (h.error_low + h.error_high)));
+  }
   if (h.truth)
     intervals += fmt::format("<span>truth {} (dashed)</span>\n", format_number(*h.truth, 6));
   std::string out = fmt::format(

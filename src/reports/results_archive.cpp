@@ -23,26 +23,41 @@ void fields(F& f, Is<Parameter> auto& v) {
 }
 
 template <class F>
+void fields(F& f, Is<Maximum> auto& v) {
+  auto& [point, log_likelihood] = v;
+  f("point", point), f("log_likelihood", log_likelihood);
+}
+
+template <class F>
 void fields(F& f, Is<Fit> auto& v) {
   auto& [status, point, log_likelihood, covariance, simulation_covariance, distance, evaluations,
-         at_bound, roughness, message] = v;
+         at_bound, roughness, message, simulation_known, maxima, gradient_covariance] = v;
   f("status", status), f("point", point), f("log_likelihood", log_likelihood),
       f("covariance", covariance), f("simulation_covariance", simulation_covariance),
       f("distance", distance), f("evaluations", evaluations), f("at_bound", at_bound),
-      f("roughness", roughness), f("message", message);
+      f("roughness", roughness), f("message", message), f("simulation_known", simulation_known),
+      f("maxima", maxima), f("gradient_covariance", gradient_covariance);
+}
+
+template <class F>
+void fields(F& f, Is<FitRange> auto& v) {
+  auto& [low, high] = v;
+  f("low", low), f("high", high);
 }
 
 template <class F>
 void fields(F& f, Is<Interval> auto& v) {
-  auto& [level, low, high, low_at_bound, high_at_bound, ok, message] = v;
+  auto& [level, low, high, low_at_bound, high_at_bound, ok, message, pieces, higher] = v;
   f("level", level), f("low", low), f("high", high), f("low_at_bound", low_at_bound),
-      f("high_at_bound", high_at_bound), f("ok", ok), f("message", message);
+      f("high_at_bound", high_at_bound), f("ok", ok), f("message", message), f("pieces", pieces),
+      f("higher", higher);
 }
 
 template <class F>
 void fields(F& f, Is<Scan> auto& v) {
-  auto& [parameter, values, statistic, failed] = v;
-  f("parameter", parameter), f("values", values), f("statistic", statistic), f("failed", failed);
+  auto& [parameter, values, statistic, failed, message, higher] = v;
+  f("parameter", parameter), f("values", values), f("statistic", statistic), f("failed", failed),
+      f("message", message), f("higher", higher);
 }
 
 template <class F>
@@ -65,12 +80,6 @@ void fields(F& f, Is<SimpleTest> auto& v) {
   f("config", config), f("statistic", statistic), f("p_value", p_value), f("power", power),
       f("null_statistics", null_statistics), f("alternative_statistics", alternative_statistics),
       f("failed", failed);
-}
-
-template <class F>
-void fields(F& f, Is<FitRange> auto& v) {
-  auto& [low, high] = v;
-  f("low", low), f("high", high);
 }
 
 template <class F>
@@ -161,9 +170,9 @@ void fields(F& f, Is<CoverageReport> auto& v) {
 
 template <class F>
 void fields(F& f, Is<Surface> auto& v) {
-  auto& [first, second, x, y, statistic, failed] = v;
+  auto& [first, second, x, y, statistic, failed, message, higher] = v;
   f("first", first), f("second", second), f("x", x), f("y", y), f("statistic", statistic),
-      f("failed", failed);
+      f("failed", failed), f("message", message), f("higher", higher);
 }
 
 template <class F>
@@ -174,9 +183,10 @@ void fields(F& f, Is<Polyline> auto& v) {
 
 template <class F>
 void fields(F& f, Is<Contour> auto& v) {
-  auto& [level, threshold, lines, touches_bound, failed] = v;
+  auto& [level, threshold, lines, touches_bound, failed, message, higher] = v;
   f("level", level), f("threshold", threshold), f("lines", lines),
-      f("touches_bound", touches_bound), f("failed", failed);
+      f("touches_bound", touches_bound), f("failed", failed), f("message", message),
+      f("higher", higher);
 }
 
 template <class F>

@@ -86,6 +86,19 @@ Json intervals_part(const std::vector<Interval>& intervals) {
   return out;
 }
 
+Json pieces_part(const std::vector<Interval>& intervals) {
+  Json out = Json::object();
+  for (const auto& interval : intervals) {
+    Json pieces = Json::array();
+    for (const auto& piece : pieces_of(interval)) pieces.push_back({piece.low, piece.high});
+    out[level_key(interval.level)] = std::move(pieces);
+  }
+  return out;
+}
+
+/// A number that is known, or null.
+Json if_known(bool known, double value) { return known ? Json(value) : Json(); }
+
 /// Which ends of which intervals are those of the parameter's range.
 Json ends_at_bound(const std::vector<Interval>& intervals) {
   Json out = Json::object();
@@ -108,13 +121,20 @@ Json doubtful(const std::vector<Interval>& intervals) {
 
 Json fitted_parameter(const Results& r, const FitReport& report, std::size_t p) {
   const auto& fit = report.fit;
-  Json out = {{"estimate", fit.point[p]},
-              {"error", fit.error(p)},
-              {"statistical_error", fit.statistical_error(p)},
-              {"simulation_error", fit.simulation_error(p)}};
-  if (p < report.intervals.size()) out["interval"] = intervals_part(report.intervals[p]);
-  if (p < report.statistical_intervals.size())
+  const bool bent = fit.statistical_error_known(p);
+  Json out = {
+      {"estimate", fit.point[p]},
+      {"error", if_known(bent, fit.error(p))},
+      {"statistical_error", if_known(bent, fit.statistical_error(p))},
+      {"simulation_error", if_known(fit.simulation_error_known(p), fit.simulation_error(p))}};
+  if (p < report.intervals.size()) {
+    out["interval"] = intervals_part(report.intervals[p]);
+    out["interval_pieces"] = pieces_part(report.intervals[p]);
+  }
+  if (p < report.statistical_intervals.size()) {
     out["statistical_interval"] = intervals_part(report.statistical_intervals[p]);
+    out["statistical_interval_pieces"] = pieces_part(report.statistical_intervals[p]);
+  }
   if (const auto end = at_bound(r, report, p)) out["at_bound"] = *end == End::low ? "low" : "high";
   if (p < report.intervals.size())
     if (Json ends = ends_at_bound(report.intervals[p]); !ends.empty())
@@ -122,6 +142,16 @@ Json fitted_parameter(const Results& r, const FitReport& report, std::size_t p) 
   if (p < report.intervals.size())
     if (Json trouble = doubtful(report.intervals[p]); !trouble.empty())
       out["interval_doubtful"] = trouble;
+  return out;
+}
+
+/// All maxima, θ̂ first, with −2 log Λ.
+Json maxima_part(const Results& r, const Fit& fit) {
+  Json out = Json::array();
+  for (const auto& maximum : fit.maxima)
+    out.push_back(
+        {{"parameters", by_parameter(r.parameters, maximum.point)},
+         {"statistic", std::max(0.0, 2.0 * (fit.log_likelihood - maximum.log_likelihood))}});
   return out;
 }
 
@@ -138,9 +168,11 @@ Json fit_part(const Results& r, const FitReport& report) {
       {"parameters",
        by_parameter(r.parameters, [&](std::size_t p) { return fitted_parameter(r, report, p); })},
       {"covariance", matrix(report.fit.covariance)},
-      {"simulation_covariance", matrix(report.fit.simulation_covariance)},
+      {"simulation_covariance",
+       report.fit.simulation_known ? matrix(report.fit.simulation_covariance) : Json()},
       {"correlation", matrix(correlation_of(report.fit))},
-      {"scan", scans}};
+      {"scan", scans},
+      {"maxima", maxima_part(r, report.fit)}};
   if (!report.fit.message.empty()) out["message"] = report.fit.message;
   return out;
 }

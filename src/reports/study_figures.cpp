@@ -302,8 +302,9 @@ Panel likelihood_panel(const Results& r, std::size_t p, double top) {
     std::sort(widest_first.begin(), widest_first.end(),
               [](const Interval& a, const Interval& b) { return a.level > b.level; });
     for (const auto& interval : widest_first)
-      panel.series.emplace_back(Span{Axis::x, interval.low, interval.high, "",
-                                     interval.level > 0.8 ? Role::band95 : Role::band68});
+      for (const auto& piece : pieces_of(interval))
+        panel.series.emplace_back(Span{Axis::x, piece.low, piece.high, "",
+                                       interval.level > 0.8 ? Role::band95 : Role::band68});
   }
   for (const double level : r.levels)
     panel.series.emplace_back(ReferenceLine{Axis::y, chi2_quantile(level), level_words(level),

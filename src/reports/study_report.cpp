@@ -85,8 +85,11 @@ std::vector<LevelRange> drawable(const std::vector<Interval>& intervals) {
   std::vector<LevelRange> out;
   for (const auto& interval : intervals)
     if (std::isfinite(interval.low) && std::isfinite(interval.high) &&
-        interval.low <= interval.high && interval.level > 0.0 && interval.level < 1.0)
+        interval.low <= interval.high && interval.level > 0.0 && interval.level < 1.0) {
       out.push_back({interval.level, {interval.low, interval.high}});
+      for (const auto& piece : pieces_of(interval))
+        out.back().pieces.push_back({piece.low, piece.high});
+    }
   std::sort(out.begin(), out.end(),
             [](const LevelRange& a, const LevelRange& b) { return a.level < b.level; });
   return out;
@@ -101,9 +104,10 @@ Headline headline(const Results& r, const FitReport& report, std::size_t p, bool
   out.error_low = out.error_high = report.fit.error(p);
   if (p < report.intervals.size()) out.intervals = drawable(report.intervals[p]);
   if (at_bound(r, report, p) && !out.intervals.empty()) {
-    // There is no curvature to take an error from; the interval shows the reach.
-    out.error_low = std::max(0.0, out.estimate - out.intervals.front().range.low);
-    out.error_high = std::max(0.0, out.intervals.front().range.high - out.estimate);
+    // The curvature says nothing of one side; the interval shows the reach.
+    const auto piece = piece_at(report.intervals[p].front(), out.estimate);
+    out.error_low = std::max(0.0, out.estimate - piece.low);
+    out.error_high = std::max(0.0, piece.high - out.estimate);
   }
   out.truth = r.parameters[p].truth;
   const auto distance = distance_to_exact(r, p);
@@ -272,6 +276,8 @@ std::vector<std::size_t> by_interest(const ParameterSpace& parameters) {
   return out;
 }
 
+constexpr const char* not_computed = "not computed";
+
 Table result_table(const Results& r) {
   Table table;
   table.columns = {"Parameter", "Likelihood", "Estimate", "Statistical error", "Simulation error"};
@@ -282,8 +288,11 @@ Table result_table(const Results& r) {
     std::vector<std::string> row = {
         symbol(r.parameters[p].name) + (r.parameters[p].nuisance ? " (nuisance)" : ""), which,
         rounded(report.fit.point[p], report.fit.error(p)),
-        rounded(report.fit.statistical_error(p), report.fit.error(p)),
-        report.fit.simulation_error(p) > 0.0
+        report.fit.statistical_error_known(p)
+            ? rounded(report.fit.statistical_error(p), report.fit.error(p))
+            : not_computed,
+        !report.fit.simulation_error_known(p) ? not_computed
+        : report.fit.simulation_error(p) > 0.0
             ? rounded(report.fit.simulation_error(p), report.fit.error(p))
             : "—"};
     for (std::size_t l = 0; l < r.levels.size(); ++l) {

@@ -164,6 +164,8 @@ void add_one_parameter(const Results& r, const Pen& pen, Lines& lines) {
     notes.push_back(fmt::format("{} statistical, {} simulation",
                                 rounded(r.fit.fit.statistical_error(0), r.fit.fit.error(0)),
                                 rounded(simulation, r.fit.fit.error(0))));
+  else if (!r.fit.fit.simulation_error_known(0))
+    notes.push_back("simulation error not computed");
   if (const auto distance = distance_to_exact(r, 0))
     notes.push_back(fmt::format("{:.2f}σ from exact", std::abs(*distance)));
   if (const auto& truth = r.parameters[0].truth) notes.push_back("truth " + number(*truth, 6));
@@ -174,8 +176,8 @@ void add_one_parameter(const Results& r, const Pen& pen, Lines& lines) {
 std::string asymmetric(const Results& r, const FitReport& report, std::size_t p) {
   if (at_bound(r, report, p) || p >= report.intervals.size() || report.intervals[p].empty())
     return estimate(r, report, p);
-  const auto& interval = report.intervals[p].front();
-  const double low = report.fit.point[p] - interval.low, high = interval.high - report.fit.point[p];
+  const auto piece = piece_at(report.intervals[p].front(), report.fit.point[p]);
+  const double low = report.fit.point[p] - piece.low, high = piece.high - report.fit.point[p];
   if (!(low >= 0.0 && high >= 0.0) || !std::isfinite(low + high)) return estimate(r, report, p);
   return format_measurement(report.fit.point[p], low, high);
 }

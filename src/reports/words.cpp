@@ -51,14 +51,31 @@ std::string correlation_words(double rho) {
   return fmt::format("{}{:.2f}", rho <= -0.005 ? "−" : "", std::abs(rho));
 }
 
+std::vector<FitRange> pieces_of(const Interval& interval) {
+  if (!interval.pieces.empty()) return interval.pieces;
+  return {{std::min(interval.low, interval.high), std::max(interval.low, interval.high)}};
+}
+
+FitRange piece_at(const Interval& interval, double value) {
+  const auto away = [&](const FitRange& piece) {
+    return std::max({piece.low - value, value - piece.high, 0.0});
+  };
+  const auto pieces = pieces_of(interval);
+  return *std::min_element(pieces.begin(), pieces.end(),
+                           [&](const FitRange& a, const FitRange& b) { return away(a) < away(b); });
+}
+
 std::string interval_words(const Interval& interval, double error) {
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return unknown;
-  const double low = std::min(interval.low, interval.high);
-  const double high = std::max(interval.low, interval.high);
-  const std::string plain = format_interval(low, high);
-  // Where a power of ten is taken out, it is the same for both ends only there.
-  if (!(error > 0.0) || plain.find("×") != plain.npos) return plain;
-  return fmt::format("[{}, {}]", rounded(low, error), rounded(high, error));
+  std::string out;
+  for (const auto& [low, high] : pieces_of(interval)) {
+    const std::string plain = format_interval(low, high);
+    // Where a power of ten is taken out, it is the same for both ends only there.
+    const bool as_it_is = !(error > 0.0) || plain.find("×") != plain.npos;
+    out += (out.empty() ? "" : " ∪ ") +
+           (as_it_is ? plain : fmt::format("[{}, {}]", rounded(low, error), rounded(high, error)));
+  }
+  return out;
 }
 
 std::string level_words(double level) {

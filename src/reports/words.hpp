@@ -27,6 +27,10 @@ std::string rounded_limit(double value, const Limit& limit) {
 /// "−0.02": correlations have two decimals.
 std::string correlation_words(double rho);
 /// "[0.0394, 0.0528]", to the digits of the error that belongs to it.
+/// The pieces of an interval, of which old results and other programs tell only the hull.
+std::vector<FitRange> pieces_of(const Interval& interval);
+/// The piece that a value lies in, or the nearest.
+FitRange piece_at(const Interval& interval, double value);
 std::string interval_words(const Interval& interval, double error = 0.0);
 /// "68.3 %"
 std::string level_words(double level);

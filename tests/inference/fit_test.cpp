@@ -38,8 +38,9 @@ TEST(Fit, SaysWhenItEndsAtABound) {
   EXPECT_EQ(found.status, FitStatus::at_bound);
   EXPECT_EQ(found.point[0], 2.0);
   EXPECT_NEAR(found.point[1], 2.0 - 1.0 / 9.0, 1e-6);  // b given a = 2
-  EXPECT_EQ(found.covariance(0, 0), 0.0);
-  EXPECT_NEAR(found.covariance(1, 1), 1.0 / 9.0, 1e-6);
+  // The covariance is that of the parabola, as if the range went on.
+  EXPECT_NEAR(found.covariance(0, 0), 9.0 / 35.0, 1e-6);
+  EXPECT_NEAR(found.covariance(1, 1), 4.0 / 35.0, 1e-6);
 }
 
 TEST(Fit, KeepsFixedParameters) {
@@ -141,7 +142,7 @@ TEST(Fit, WithoutAGradientNeverAsksForOne) {
   EXPECT_FALSE(found.at_bound[0]);
   EXPECT_TRUE(found.at_bound[1]);
   EXPECT_NEAR(found.statistical_error(0), 0.2, 1e-4);
-  EXPECT_EQ(found.statistical_error(1), 0.0);
+  EXPECT_NEAR(found.statistical_error(1), 0.5, 1e-4);
 }
 
 TEST(Fit, SecondDerivativesWithoutGradientsAreExactWhereTheLikelihoodIsSmooth) {
@@ -432,7 +433,10 @@ TEST(Fit, WithSecondDerivativesIsTheSameFitInFewerEvaluations) {
       // Both are within a distance of 1e-6 of the maximum: a thousandth of an error.
       const double error = known.statistical_error(p);
       EXPECT_NEAR(found.point[p], known.point[p], 3e-3 * error + 1e-6) << seed;
-      EXPECT_NEAR(found.statistical_error(p), error, 5e-3 * error) << seed;
+      // At a bound and at the edge, differences of gradients see one side alone, and in a corner
+      // the curvature changes within their steps: the exact ones are judged by `Regions`.
+      if (found.status == FitStatus::converged)
+        EXPECT_NEAR(found.statistical_error(p), error, 5e-3 * error) << seed;
     }
   }
   EXPECT_GT(at_bound, 5);

@@ -54,6 +54,8 @@ inline FitReport fit_report(double estimate, double statistical, double simulati
   fit.log_likelihood = 27.46;
   fit.covariance = Matrix(1, 1, {statistical * statistical});
   fit.simulation_covariance = Matrix(1, 1, {simulation * simulation});
+  fit.simulation_known = true;
+  fit.maxima = {{fit.point, fit.log_likelihood}};
   fit.distance = 2.5e-12;
   fit.evaluations = 9;
   const auto statistic = [&](double value) {
@@ -296,6 +298,8 @@ inline FitReport several_fit(const std::vector<double>& estimates,
   fit.point = estimates;
   fit.log_likelihood = 512.7;
   fit.covariance = fit.simulation_covariance = Matrix(n, n);
+  fit.simulation_known = true;
+  fit.maxima = {{fit.point, fit.log_likelihood}};
   fit.evaluations = 31;
   for (std::size_t p = 0; p < n; ++p) {
     for (std::size_t q = 0; q < n; ++q)

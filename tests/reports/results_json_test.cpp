@@ -54,6 +54,39 @@ TEST(ResultsJson, KnownValues) {
   EXPECT_EQ(json["warnings"], Json::array());
 }
 
+TEST(ResultsJson, PiecesAndMaxima) {
+  auto results = example::results();
+  auto& interval = results.fit.intervals[0][1];
+  interval.pieces = {{interval.low, 0.04}, {0.05, interval.high}};
+  auto& fit = results.fit.fit;
+  fit.maxima = {{fit.point, fit.log_likelihood}, {{0.055}, fit.log_likelihood - 0.75}};
+  const auto json = parsed(results);
+  const auto& gamma = json["fit"]["parameters"]["gamma"];
+  EXPECT_EQ(gamma["interval"]["0.95"], Json({interval.low, interval.high}));
+  EXPECT_EQ(gamma["interval_pieces"]["0.95"],
+            Json({Json({interval.low, 0.04}), Json({0.05, interval.high})}));
+  EXPECT_EQ(gamma["interval_pieces"]["0.683"], Json({gamma["interval"]["0.683"]}));
+  ASSERT_EQ(json["fit"]["maxima"].size(), 2U);
+  EXPECT_EQ(json["fit"]["maxima"][0]["parameters"]["gamma"], gamma["estimate"]);
+  EXPECT_EQ(json["fit"]["maxima"][0]["statistic"], 0.0);
+  EXPECT_DOUBLE_EQ(json["fit"]["maxima"][1]["statistic"].get<double>(), 1.5);
+}
+
+TEST(ResultsJson, WhatWasNotComputedIsNull) {
+  auto results = example::results();
+  results.fit.fit.simulation_known = false;
+  auto json = parsed(results);
+  const auto& gamma = json["fit"]["parameters"]["gamma"];
+  EXPECT_TRUE(gamma["simulation_error"].is_null());
+  EXPECT_EQ(gamma["statistical_error"], 0.00662);
+  EXPECT_TRUE(json["fit"]["simulation_covariance"].is_null());
+  EXPECT_TRUE(results_json(results).not_finite.empty());
+  // At a bound where the likelihood bends upwards, nothing is known.
+  results.fit.fit.at_bound = {true};
+  results.fit.fit.covariance = Matrix(1, 1);
+  EXPECT_TRUE(parsed(results)["fit"]["parameters"]["gamma"]["error"].is_null());
+}
+
 TEST(ResultsJson, NumbersKeepTheirBits) {
   auto results = example::results();
   const std::vector<double> hard = {

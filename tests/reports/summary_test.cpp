@@ -72,7 +72,22 @@ TEST(Summary, IsNeverWiderThanATerminal) {
       }
     }
     expect_narrow(summary(results, false));
+    for (auto& intervals : results.fit.intervals)
+      for (auto& interval : intervals)
+        interval.pieces = {{-1.23456e-9, 0.1}, {0.25, 0.5}, {1.5e3, 1.6e6}, {1e9, 2.34567e12}};
+    expect_narrow(summary(results, false));
   }
+}
+
+TEST(Summary, AnIntervalOfSeveralPieces) {
+  auto results = example::results();
+  auto& interval = results.fit.intervals[0][1];
+  interval.pieces = {{interval.low, 0.04}, {0.05, interval.high}};
+  EXPECT_NE(summary(results, false).find("0.0400] ∪ [0.0500, "), std::string::npos)
+      << summary(results, false);
+  results.fit.fit.simulation_known = false;
+  results.fit.fit.simulation_covariance = Matrix(1, 1);
+  EXPECT_NE(summary(results, false).find("simulation error not computed"), std::string::npos);
 }
 
 TEST(Summary, ColoursAddNothingElse) {

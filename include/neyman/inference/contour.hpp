@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "neyman/inference/fit.hpp"
@@ -26,6 +27,9 @@ struct Contour {
   /// may have none at all.
   bool touches_bound = false;
   std::size_t failed = 0;  ///< profile fits that did not converge on the way
+  /// Where ℓ is higher than at the fit: the lines are then those of the higher maximum. Else empty.
+  std::string message = {};
+  std::vector<double> higher = {};  ///< the point; or empty
 };
 
 struct ContourConfig {
@@ -37,8 +41,7 @@ struct ContourConfig {
   /// lines are traced. For a region that is fewer than four cells wide, up to sixteen times as
   /// many.
   std::size_t cells = 32;
-  /// Where to look. Empty: just around the region of the largest threshold that holds the
-  /// estimate.
+  /// Where to look. Empty: just around the region of the largest threshold.
   std::optional<FitRange> x = {}, y = {};
 };
 
@@ -48,10 +51,10 @@ struct ContourConfig {
 /// vertex lies on a grid edge and is found there by root finding, to 1e-4 of the edge. Where the
 /// middle of a chord is off by more than 4e-3 of the threshold, vertices are put between.
 ///
-/// The lines are found from a coarse grid of 16 × 16 cells that has the estimate as one of its
+/// The lines are found from a coarse grid of 16 × 16 cells that has the fit's maxima among its
 /// nodes: every part of a disconnected or non-convex region that is as large as a coarse cell, and
-/// always the one around the estimate. With default windows, a further region that the profile
-/// intervals of `likelihood_interval` do not reach is not seen; give a window to see it.
+/// always those around the maxima. The default window holds all pieces of the profile intervals of
+/// `likelihood_interval`.
 ///
 /// Rows of the coarse grid, and then levels, run in parallel, and each level traces on its own with
 /// warm starts from the nodes beside it: the same numbers for any number of threads. Both are

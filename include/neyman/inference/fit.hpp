@@ -21,15 +21,22 @@ enum class FitStatus {
 };
 std::string to_string(FitStatus status);
 
+/// A local maximum of ℓ.
+struct Maximum {
+  std::vector<double> point;
+  double log_likelihood = 0.0;
+};
+
 /// The maximum-likelihood estimate and how it was found.
 struct Fit {
   FitStatus status = FitStatus::failed;
   std::vector<double> point;    ///< θ̂
   double log_likelihood = 0.0;  ///< ℓ(θ̂), relative to the likelihood's reference
-  /// Statistical covariance: the inverse of −∂²ℓ/∂θ∂θ'. Rows and columns of parameters that
-  /// are fixed or at a bound are zero.
+  /// Statistical covariance: the inverse of −∂²ℓ/∂θ∂θ', as if the ranges went on: of a parameter
+  /// at a bound, too, it says how far an estimate scatters. Rows and columns of parameters that are
+  /// fixed are zero, and those of one at a bound where ℓ bends upwards.
   Matrix covariance;
-  /// What finite simulation adds to the covariance (zero where it is not known).
+  /// What finite simulation adds to the covariance.
   Matrix simulation_covariance;
   /// Expected distance of ℓ to its maximum, ½ gᵀ C g, with the gradient g inside the bounds.
   double distance = 0.0;
@@ -40,6 +47,14 @@ struct Fit {
   /// what a likelihood from simulations fluctuates by. 0 with gradients.
   double roughness = 0.0;
   std::string message = {};  ///< why the fit failed, or at which edge it ended; else empty
+  /// Whether what finite simulation adds is known; zero is known where nothing is simulated.
+  bool simulation_known = false;
+  /// The maxima that the search has met with −2 log Λ at most `Fit::far`, θ̂ first, then the
+  /// highest.
+  std::vector<Maximum> maxima = {};
+  static constexpr double far = 30.0;
+  /// The covariance of ∂ℓ/∂θ over simulations, where `simulation_covariance` comes from it.
+  Matrix gradient_covariance = {};
 
   bool ok() const { return status != FitStatus::failed; }
   /// Whether ℓ fluctuates so much (a tenth) that where it crosses a threshold says little.
@@ -47,6 +62,10 @@ struct Fit {
   /// Standard deviation of a parameter: statistical, and from finite simulation.
   double statistical_error(std::size_t parameter) const;
   double simulation_error(std::size_t parameter) const;
+  /// Whether the two are known: not the first at a bound where ℓ bends upwards, nor the second
+  /// without `simulation_known`. What is not known is 0 above.
+  bool statistical_error_known(std::size_t parameter) const;
+  bool simulation_error_known(std::size_t parameter) const;
   /// Both, added in quadrature.
   double error(std::size_t parameter) const;
 };
@@ -67,14 +86,19 @@ struct FitOptions {
   std::vector<std::optional<double>> fixed = {};  ///< one a parameter, or empty: none is fixed
   /// Narrower ranges of some parameters: one a parameter, or empty.
   std::vector<std::optional<FitRange>> ranges = {};
-  /// Points of a low-discrepancy sequence over the ranges, beside `start`; the best of them, up to
-  /// max(3, starts / 4) that lie apart, are followed to their maximum, and the highest is taken.
-  /// 0: none where there is a start, else 6 for one parameter and 1 + 10 n for n.
+  /// Points of a low-discrepancy sequence over the ranges, beside `start`. Those that are higher
+  /// than all near them are followed to their maximum, up to max(3, starts / 4), and the highest
+  /// maximum is taken. 0: none where there is a start, else 20 for one parameter and 10 + 20 n for
+  /// n, of which up to 16 are followed, fewer where the last ones lead to maxima that are known;
+  /// with more than 20 000 events half as many, and up to 6.
   std::size_t starts = 0;
   double tolerance = 1e-6;  ///< of `distance`, for status converged
   /// False: no second derivatives, which cost some evaluations a parameter; the covariance is
   /// zero. For the many fits of a profile.
   bool covariance = true;
+  /// Without covariance: where the first attempt does not arrive and ℓ is below this, the search is
+  /// given up. For profiles far from the maximum.
+  double least = 2.0 * Likelihood::forbidden;
   /// Typical errors of the parameters, one each, in whose units the search is done; empty: the
   /// ranges.
   std::vector<double> scale = {};
@@ -98,7 +122,8 @@ struct FitOptions {
 ///   is empty or outside that of the parameter.
 Fit fit(const Likelihood& likelihood, const FitOptions& options = {});
 
-/// Sets the fit's `simulation_covariance` from the replicas of the ratio that it was made with.
+/// Sets the fit's `simulation_covariance` from the replicas of the ratio that it was made with;
+/// without replicas it stays unknown.
 void add_simulation_covariance(Fit& fit, const ParameterSpace& parameters,
                                const MixtureRatio& ratio, MatrixView x,
                                std::span<const double> event_weights);
@@ -115,26 +140,35 @@ double test_statistic(const Likelihood& likelihood, const Fit& fit, std::span<co
 double profile_statistic(const Likelihood& likelihood, const Fit& best,
                          const std::vector<std::optional<double>>& fixed);
 
-/// A confidence interval for one parameter.
+/// A confidence interval for one parameter: a set, of one piece or of several.
 struct Interval {
   double level = 0.683;
-  double low = 0.0, high = 0.0;
+  double low = 0.0, high = 0.0;                      ///< of the first piece and of the last
   bool low_at_bound = false, high_at_bound = false;  ///< ends at the parameter's range
   /// False where an end is not to be trusted: the fit or one of the profile failed, or a higher
   /// likelihood was found on the way. The message says which.
   bool ok = true;
   std::string message = {};
+  std::vector<FitRange> pieces = {};  ///< in rising order, with gaps between them
+  std::vector<double> higher = {};    ///< a point where ℓ is higher than at the fit, or empty
 };
 
 /// The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level, the other
 /// parameters profiled. With `include_simulation`, the threshold is multiplied by
-/// 1 + σ²_simulation / σ²_statistical: the likelihood widened by what finite simulation adds.
+/// 1 + σ²_simulation / σ²_statistical: the likelihood widened by what finite simulation adds. At a
+/// bound where ℓ bends upwards there is no such ratio: the threshold t is then raised to
+/// t + 2 √(t v) at θ, with v the variance over simulations of ℓ(θ̂) − ℓ(θ), to first order.
 ///
-/// The ends are the crossings nearest to the estimate that steps of about a standard error see,
-/// found by bracketing and root finding, so they are asymmetric where ℓ is. Each profile fit
-/// starts from the nearest one before. A further region beyond a barrier is not part of the
-/// interval; a scan shows it. Where ℓ is rough, its crossings are an accident: the ends are then
-/// those of the parabola of the covariance, which averages the fluctuations.
+/// It is looked for over the parameter's whole range: on a grid, whose profile fits follow every
+/// known maximum and come from both sides, in the valleys between its nodes, and around each of the
+/// fit's `maxima` in steps of about a standard error. Each end is then found by root finding, so
+/// that the pieces are asymmetric where ℓ is. A piece can be missed that is narrower than a step of
+/// the grid (a hundredth of the range for one parameter, a thirty-second with others, twice that
+/// with more than 20 000 events) and leads to none of the maxima.
+///
+/// Where ℓ turns out to be higher than at the fit, the interval is that of the higher maximum, and
+/// the message says so. Where ℓ is rough, its crossings are an accident: the ends are then those of
+/// the parabola of the covariance, which averages the fluctuations.
 /// @throw ArgumentError where the level or the parameter is out of range.
 Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
                              double level, bool include_simulation);
@@ -144,6 +178,10 @@ Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std:
 Interval likelihood_interval(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
                              double level, double threshold);
 
+/// A better fit: from a point where ℓ is higher than at the fit that is known. It keeps the other's
+/// maxima.
+Fit refit(const Likelihood& likelihood, const Fit& best, const Maximum& higher);
+
 /// −2 log Λ along one parameter, the others profiled.
 struct Scan {
   std::size_t parameter = 0;
@@ -151,8 +189,11 @@ struct Scan {
   std::vector<double> statistic;
   std::size_t failed =
       0;  ///< profile fits that did not converge: their statistic is an upper bound
+  /// Where ℓ is higher than at the fit: −2 log Λ is then that of the higher maximum. Else empty.
+  std::string message = {};
+  std::vector<double> higher = {};  ///< the point; or empty
 };
-/// From the estimate outwards, each profile fit starting from its neighbour.
+/// Each profile fit follows the neighbours on both sides and every known maximum.
 Scan scan(const Likelihood& likelihood, const Fit& best, std::size_t parameter, double low,
           double high, std::size_t points);
 
@@ -162,10 +203,12 @@ struct Surface {
   std::vector<double> x, y;  ///< values of the first and of the second parameter
   Matrix statistic;          ///< a row for each y, a column for each x
   std::size_t failed = 0;    ///< profile fits that did not converge: upper bounds
+  std::string message = {};  ///< as of a scan
+  std::vector<double> higher = {};
 };
-/// On the grid x × y. Rows run in parallel, each from the estimate's x outwards with warm starts
-/// of its own: the same numbers for any number of threads. They are `tasks` where others share
-/// them.
+/// On the grid x × y. Rows run in parallel, each from the estimate's x outwards and back with warm
+/// starts of its own: the same numbers for any number of threads. They are `tasks` where others
+/// share them.
 /// @throw ArgumentError where the parameters are the same or out of range, or a list is empty or
 ///   not inside the parameter's range.
 Surface scan_surface(const Likelihood& likelihood, const Fit& best, std::size_t first,

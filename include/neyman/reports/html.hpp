@@ -29,6 +29,7 @@ enum class Verdict { pass, warn, fail, info };
 struct LevelRange {
   double level = 0.0;
   Range range = {0.0, 0.0};
+  std::vector<Range> pieces = {};  ///< of a range with gaps; empty: the range itself
 };
 
 /// A result in large type, with its intervals as a bar. Headlines given together whose

@@ -18,18 +18,14 @@
 #include "neyman/inference/ensemble.hpp"
 #include "neyman/inference/fit.hpp"
 #include "neyman/inference/hypothesis_test.hpp"
+#include "neyman/inference/regions.hpp"
 
 namespace neyman {
 
 struct MeasurementSummary;
 
-/// A fit with its intervals and its curve, as reported.
-struct FitReport {
-  Fit fit;
-  std::vector<std::vector<Interval>> intervals;              ///< [parameter][level]
-  std::vector<std::vector<Interval>> statistical_intervals;  ///< without finite simulation
-  std::vector<Scan> scans;                                   ///< one a parameter
-};
+/// A fit with its intervals and its curves, as reported.
+using FitReport = Regions;
 
 /// Scores of one pair of components, on events that the classifier has not seen.
 struct PairScores {
