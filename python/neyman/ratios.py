@@ -197,7 +197,8 @@ class SeparableRatio(Ratio):
                  hidden: Sequence[int] | None = None, degree: int | None = None,
                  nodes: int | None = None, folds: int | None = None, epochs: int | None = None,
                  batch_size: int | None = None, learning_rate: float | None = None,
-                 normalise: bool | None = None, seed: int | None = None) -> None:
+                 normalise: bool | None = None, base: str | None = None,
+                 seed: int | None = None) -> None:
         if not isinstance(events, Samples):
             raise ArgumentError(f"SeparableRatio: events is {shown(events)}, but must be Samples with "
                                 "theta, such as neyman.simulate gives")
@@ -206,7 +207,7 @@ class SeparableRatio(Ratio):
             events._core, where._core,
             given(hidden=hidden, degree=degree, nodes=nodes, folds=folds, epochs=epochs,
                   batch_size=batch_size, learning_rate=learning_rate, normalise=normalise,
-                  seed=seed))
+                  base=base, seed=seed))
 
 
 _classes: dict[str, type[Ratio]] = {"two-samples": ClassifierRatio, "decomposed": DecomposedRatio,

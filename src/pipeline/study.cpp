@@ -535,6 +535,10 @@ class StudyReader {
         table.count({"simulated", "events that normalise shapes and that toys are drawn from"},
                     out.learning.simulated, 1000);
     const auto network = SeparableRatio::Config::from(shapes);
+    if (network.base != SeparableRatio::Base::none && !settings_.describing())
+      shapes.problem("base",
+                     "is \"density\", but a shape of a measurement is a sum of products of "
+                     "functions of x and of θ: leave it out");
     out.learning.members = shapes.count({"members", "networks of each shape, whose mean is taken"},
                                         out.learning.members, 1, 100);
     out.learning.ratios = study_.learning;
@@ -597,7 +601,7 @@ class StudyReader {
     network = table.by_kind(kinds, [](const std::string&, const Settings& own) {
       return SeparableRatio::Config::from(own);
     });
-    network.folds = folds;
+    if (table.has("folds")) network.folds = folds;
     if (calibration.has("across") && !settings_.describing())
       if (const auto across = calibration.text("across", "smooth"); across != "smooth")
         calibration.problem("across", fmt::format("is \"{}\", but a separable classifier is always "

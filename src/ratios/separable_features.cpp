@@ -186,30 +186,10 @@ void Whitening::load(const Archive& archive) {
 
 Features::Features(std::size_t inputs, std::vector<std::size_t> hidden, std::uint64_t seed,
                    Matrix directions) {
-  for (auto& width : hidden) width = round_up(width, 16);
-  lay_out(inputs, hidden);
-  set_directions(std::move(directions));
-  RandomStream random(seed, "separable weights");
-  for (const auto& layer : layers_) {
-    const double spread = std::sqrt(2.0 / static_cast<double>(layer.in));
-    for (std::size_t i = 0; i < layer.in * layer.out; ++i)
-      weights_[layer.weights + i] = static_cast<float>(spread * random.normal());
-    // Kinks at different places of the first layer's inputs.
-    if (layer.weights == 0)
-      for (std::size_t i = 0; i < layer.out; ++i)
-        weights_[layer.biases + i] = static_cast<float>(0.5 * random.normal());
-  }
-}
-
-void Features::lay_out(std::size_t inputs, const std::vector<std::size_t>& hidden) {
+  layers_ = DenseLayers(inputs, std::move(hidden));
   inputs_ = inputs;
-  std::size_t in = inputs, at = 0;
-  for (const std::size_t out : hidden) {
-    layers_.push_back({in, out, at, at + in * out});
-    at += (in + 1) * out;
-    in = out;
-  }
-  weights_.assign(at, 0.0f);
+  set_directions(std::move(directions));
+  layers_.initialise(seed, "separable weights");
 }
 
 void Features::set_directions(Matrix directions) {
@@ -223,16 +203,7 @@ void Features::set_directions(Matrix directions) {
 }
 
 Features::Workspace Features::workspace() const {
-  Workspace work;
-  std::size_t widest = 8;
-  for (const auto& layer : layers_) {
-    work.values.emplace_back(tile * layer.out);
-    work.derivatives.emplace_back(tile * layer.out);
-    widest = std::max(widest, layer.out);  // no gradient of the inputs is asked for
-  }
-  work.above = mlp::Buffer(tile * widest);
-  work.below = mlp::Buffer(tile * widest);
-  work.transposed = mlp::Buffer(widest * widest);
+  Workspace work{layers_.workspace(), {}, {}};
   if (!mix_.empty()) work.mixed = mlp::Buffer(tile * hidden());
   if (!directions_.empty()) work.along = mlp::Buffer(tile * round_up(linear(), 8));
   return work;
@@ -241,15 +212,7 @@ Features::Workspace Features::workspace() const {
 void Features::forward(const float* x, std::size_t rows, float* phi, Workspace& work,
                        bool derivatives) const {
   const auto& kernels = mlp::kernels();
-  mlp::Dense input{x, input_stride()};
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    const Layer& layer = layers_[l];
-    float* values = work.values[l].data();
-    kernels.multiply(input, layer.in, {weights_.data() + layer.weights, layer.out},
-                     weights_.data() + layer.biases, {values, layer.out}, rows, layer.out);
-    kernels.silu(values, derivatives ? work.derivatives[l].data() : nullptr, rows * layer.out);
-    input = {values, layer.out};
-  }
+  const mlp::Dense input = layers_.forward({x, input_stride()}, rows, work, derivatives);
   const std::size_t width = stride(), last = hidden(), straight = linear();
   mlp::Dense line{x, input_stride()};
   if (!directions_.empty()) {
@@ -332,59 +295,18 @@ void Features::condition(const float* x, std::span<const double> weights,
 }
 
 void Features::backward(const float* x, std::size_t rows, Workspace& work, float* gradient) const {
-  const auto& kernels = mlp::kernels();
-  float* above = work.above.data();
-  float* below = work.below.data();
-  for (std::size_t l = layers_.size(); l-- > 0;) {
-    const Layer& layer = layers_[l];
-    const float* slope = work.derivatives[l].data();
-    float* biases = gradient + layer.biases;
-    for (std::size_t r = 0; r < rows; ++r)
-      for (std::size_t c = 0; c < layer.out; ++c) {
-        const std::size_t at = r * layer.out + c;
-        above[at] *= slope[at];
-        biases[c] += above[at];
-      }
-    const mlp::Dense input =
-        l == 0 ? mlp::Dense{x, input_stride()} : mlp::Dense{work.values[l - 1].data(), layer.in};
-    kernels.add_outer(input, layer.in, {above, layer.out}, {gradient + layer.weights, layer.out},
-                      rows, layer.out);
-    if (l == 0) break;
-    float* transposed = work.transposed.data();
-    for (std::size_t i = 0; i < layer.in; ++i)
-      for (std::size_t o = 0; o < layer.out; ++o)
-        transposed[o * layer.in + i] = weights_[layer.weights + i * layer.out + o];
-    kernels.multiply({above, layer.out}, layer.out, {transposed, layer.in}, nullptr,
-                     {below, layer.in}, rows, layer.in);
-    std::swap(above, below);
-  }
+  layers_.backward({x, input_stride()}, rows, work, gradient);
 }
 
 void Features::save(Archive& archive) const {
-  std::vector<std::int64_t> hidden;
-  for (const auto& layer : layers_) hidden.push_back(static_cast<std::int64_t>(layer.out));
-  archive.set("inputs", inputs_);
-  archive.set("hidden", hidden);
-  archive.set("weights", weights_);
+  layers_.save(archive);
   archive.set("mix", mix_);
   if (!directions_.empty()) archive.set("directions", directions_);
 }
 
 void Features::load(const Archive& archive) {
-  std::vector<std::size_t> hidden;
-  for (const auto width : archive.get<std::vector<std::int64_t>>("hidden")) {
-    if (width < 16 || width % 16 != 0 || width > 65536)
-      throw FileError("a hidden layer of the separable network has a width that is not allowed");
-    hidden.push_back(static_cast<std::size_t>(width));
-  }
-  const auto inputs = archive.integer("inputs");
-  const auto& weights = archive.get<std::vector<float>>("weights");
-  if (inputs < 1 || inputs > 1000000) throw FileError("the separable network has no inputs");
-  layers_.clear();
-  lay_out(static_cast<std::size_t>(inputs), hidden);
-  if (weights.size() != weights_.size())
-    throw FileError("the weights of the separable network do not fit its layers");
-  weights_ = weights;
+  layers_ = DenseLayers::load(archive);
+  inputs_ = layers_.inputs();
   Matrix directions;  // older ones have none
   if (archive.has("directions")) directions = archive.get<Matrix>("directions");
   if (!directions.empty() && (directions.rows() != inputs_ || directions.cols() > most_linear))

@@ -9,13 +9,9 @@
 #include "classifiers/mlp_network.hpp"
 #include "neyman/core/archive.hpp"
 #include "neyman/core/matrix.hpp"
+#include "ratios/dense_layers.hpp"
 
 namespace neyman::separable {
-
-/// Rows that are carried through features, products and softmax together.
-inline constexpr std::size_t tile = 128;
-
-inline std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 /// Linear functions of the features that φ has, at most: of more features, so many directions. All
 /// that grows faster than the number of features (covariances, second derivatives) is bounded so.
@@ -57,7 +53,7 @@ class Features {
            Matrix directions = {});
 
   std::size_t inputs() const { return inputs_; }
-  std::size_t hidden() const { return layers_.empty() ? 0 : layers_.back().out; }
+  std::size_t hidden() const { return layers_.outputs(); }
   std::size_t linear() const { return directions_.empty() ? inputs_ : directions_.cols(); }
   std::size_t size() const { return hidden() + linear() + 1; }
   std::size_t stride() const { return round_up(size(), 8); }
@@ -71,11 +67,9 @@ class Features {
                  std::size_t term_stride);
 
   /// Memory for one tile.
-  struct Workspace {
-    std::vector<mlp::Buffer> values, derivatives;  // of each hidden layer
-    mlp::Buffer above, below, transposed;          // of a backward pass
-    mlp::Buffer mixed;                             // tile × hidden
-    mlp::Buffer along;                             // tile × directions
+  struct Workspace : DenseLayers::Workspace {
+    mlp::Buffer mixed;  // tile × hidden
+    mlp::Buffer along;  // tile × directions
   };
   Workspace workspace() const;
 
@@ -84,8 +78,8 @@ class Features {
                bool derivatives) const;
 
   /// Weights and biases, one after the other, in one block of memory.
-  std::size_t parameters() const { return weights_.size(); }
-  float* weights() { return weights_.data(); }
+  std::size_t parameters() const { return layers_.parameters(); }
+  float* weights() { return layers_.weights(); }
   /// Adds the gradient of a loss; `work.above` holds ∂loss/∂φ of the hidden part (rows × hidden).
   void backward(const float* x, std::size_t rows, Workspace& work, float* gradient) const;
 
@@ -93,16 +87,10 @@ class Features {
   void load(const Archive& archive);
 
  private:
-  struct Layer {
-    std::size_t in, out;          // out a multiple of 16
-    std::size_t weights, biases;  // offsets
-  };
-  void lay_out(std::size_t inputs, const std::vector<std::size_t>& hidden);
   void set_directions(Matrix directions);
 
   std::size_t inputs_ = 0;
-  std::vector<Layer> layers_;
-  std::vector<float> weights_;
+  DenseLayers layers_;
   Matrix directions_;         // inputs × linear(); empty: the inputs
   std::vector<float> along_;  // the same, each row filled up to a multiple of 8
   std::vector<float> mix_;    // size() × hidden(): hidden part from φ; empty before `condition`

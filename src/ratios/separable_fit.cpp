@@ -9,6 +9,7 @@
 #include "core/cholesky.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
+#include "ratios/adam.hpp"
 
 namespace neyman::separable {
 
@@ -41,6 +42,7 @@ EventRows EventRows::first(std::size_t count) const {
   out.theta = theta.rows(0, count);
   out.weights.resize(count);
   if (!own_weights.empty()) out.own_weights.resize(count);
+  if (!base.empty()) out.base.resize(count);
   return out;
 }
 
@@ -57,12 +59,13 @@ NodeSets::NodeSets(const Design& design, const PolynomialBasis& basis, Integral 
   const std::size_t terms = basis.size(), stride = round_up(terms, 8);
   std::vector<double> values(terms);
   const bool contrast = integral_ == Integral::contrast;
+  auto sets = std::make_shared<std::vector<Terms>>();
   for (std::size_t s = 0; s < (integral_ == Integral::exact ? 1 : node_sets); ++s) {
-    const Matrix theta = contrast ? design.draw(count, derive_seed(seed, "contrast", s), "nodes")
-                                  : design.nodes(count, seed, s);
+    Matrix theta = contrast ? design.draw(count, derive_seed(seed, "contrast", s), "nodes")
+                            : design.nodes(count, seed, s);
     columns_ = round_up(std::max(count, theta.rows()), 16);
-    Set set{contrast, theta.rows(), mlp::Buffer(columns_ * stride), mlp::Buffer(terms * columns_),
-            mlp::Buffer(columns_)};
+    Terms set{
+        {}, mlp::Buffer(columns_ * stride), mlp::Buffer(terms * columns_), mlp::Buffer(columns_)};
     for (std::size_t j = 0; j < columns_; ++j) {
       set.bias[j] = j < theta.rows() ? 0.0f : -1e30f;
       if (j >= theta.rows()) continue;
@@ -72,8 +75,32 @@ NodeSets::NodeSets(const Design& design, const PolynomialBasis& basis, Integral 
         set.by_term[k * columns_ + j] = static_cast<float>(values[k]);
       }
     }
-    sets_.push_back(std::move(set));
+    set.theta = std::move(theta);
+    sets->push_back(std::move(set));
   }
+  sets_ = std::move(sets);
+}
+
+NodeSets NodeSets::above(const MixtureDensity& density) const {
+  NodeSets out = *this;
+  out.density_ = &density;
+  for (const auto& set : *sets_) {
+    out.mixtures_.emplace_back(set.theta.rows() * density.size());
+    density.describe(set.theta, out.mixtures_.back().data());
+  }
+  return out;
+}
+
+NodeSets::Set NodeSets::operator[](std::size_t block) const {
+  const std::size_t at = block % sets_->size();
+  const Terms& terms = (*sets_)[at];
+  return {integral_ == Integral::contrast,
+          terms.theta.rows(),
+          terms.by_node,
+          terms.by_term,
+          terms.bias,
+          density_,
+          density_ == nullptr ? nullptr : mixtures_[at].data()};
 }
 
 TilePass::TilePass(const Features& the_features, const PolynomialBasis& the_basis,
@@ -108,6 +135,9 @@ double TilePass::run(const EventRows& events, std::size_t begin, std::size_t cou
                    term_stride);
   kernels.multiply({f.data(), term_stride}, terms, {nodes.by_term.data(), columns},
                    nodes.bias.data(), {posterior.data(), columns}, rows, columns);
+  if (nodes.density != nullptr)
+    nodes.density->add(x.data(), features.input_stride(), rows, nodes.mixtures, nodes.nodes,
+                       posterior.data(), columns);
   kernels.softmax({posterior.data(), columns}, rows, columns, log_integrals.data());
   kernels.multiply({posterior.data(), columns}, columns, {nodes.by_node.data(), term_stride},
                    nullptr, {mean.data(), term_stride}, rows, term_stride);
@@ -125,7 +155,7 @@ double TilePass::run(const EventRows& events, std::size_t begin, std::size_t cou
     const double w = events.weights[begin + r];
     weights[r] = static_cast<float>(w);
     basis.values(events.theta.row(begin + r), values);
-    double h = 0.0;
+    double h = nodes.density != nullptr ? static_cast<double>(events.base[begin + r]) : 0.0;
     for (std::size_t k = 0; k < terms; ++k) {
       own[r * term_stride + k] = static_cast<float>(values[k]);
       h += values[k] * static_cast<double>(f[r * term_stride + k]);
@@ -173,30 +203,6 @@ double TilePass::resolution() const {
 
 namespace {
 
-/// Adam on one block of memory.
-struct Moments {
-  std::vector<float> first, second;
-  explicit Moments(std::size_t size) : first(size, 0.0f), second(size, 0.0f) {}
-
-  void step(float* values, std::vector<float>& gradient, double rate, std::size_t t) {
-    const auto a = static_cast<float>(rate / (1.0 - std::pow(0.9, static_cast<double>(t))));
-    const auto b = static_cast<float>(1.0 / (1.0 - std::pow(0.999, static_cast<double>(t))));
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      const float g = gradient[i];
-      first[i] = 0.9f * first[i] + 0.1f * g;
-      second[i] = 0.999f * second[i] + 0.001f * g * g;
-      values[i] -= a * first[i] / (std::sqrt(second[i] * b) + 1e-8f);
-      gradient[i] = 0.0f;
-    }
-  }
-};
-
-/// A rise over a tenth of the steps, then half a cosine down to nothing.
-double scheduled(double part) {
-  const double pi = 3.14159265358979323846;
-  return std::min(1.0, part / 0.1) * 0.5 * (1.0 + std::cos(pi * part));
-}
-
 /// ∂loss/∂φ of the hidden part, from the residuals and A.
 void hidden_gradient(TilePass& pass, const Coefficients& coefficients, float* transposed) {
   const std::size_t hidden = pass.features.hidden(), terms = pass.basis.size();
@@ -223,6 +229,7 @@ bool train(Features& features, Coefficients& coefficients, const PolynomialBasis
   std::vector<float> x(tile * inputs);
   Matrix theta(tile, events.theta.cols());
   EventRows gathered{x.data(), inputs, theta, std::vector<double>(tile)};
+  if (nodes.density() != nullptr) gathered.base.resize(tile);
   const double scale = static_cast<double>(n) / sum(events.weights) / static_cast<double>(batch);
   std::vector<std::uint32_t> order(n);
   std::size_t step = 0;
@@ -237,6 +244,7 @@ bool train(Features& features, Coefficients& coefficients, const PolynomialBasis
           std::copy_n(events.x + i * events.x_stride, inputs, x.data() + r * inputs);
           std::copy_n(events.theta.row(i).data(), theta.cols(), theta.row(r).data());
           gathered.weights[r] = events.weights[i] * scale;
+          if (nodes.density() != nullptr) gathered.base[r] = events.base[i];
         }
         loss += pass.run(gathered, 0, count, coefficients, nodes[step], true);
         resolution += pass.resolution();
@@ -716,7 +724,7 @@ Coefficients held_out_start(const Features& features, const Coefficients& traine
                              nodes[at.index], false);
           return part;
         },
-        [](double a, double b) { return a + b; });
+        [](double left, double right) { return left + right; });
   };
   Coefficients best = trained;
   double least = loss(trained);
@@ -741,11 +749,17 @@ struct Points {
   Matrix theta;
   std::size_t columns;  // points, filled up to a multiple of 16
   mlp::Buffer by_term;  // terms × columns
+  const MixtureDensity* density;
+  std::vector<float> mixtures;
 };
 
 Points make_points(const ParameterSpace& parameters, const PolynomialBasis& basis,
-                   std::size_t count, std::uint64_t seed) {
-  Points points{Design(parameters).nodes(count, seed, 0), 0, {}};
+                   const MixtureDensity* density, std::size_t count, std::uint64_t seed) {
+  Points points{Design(parameters).nodes(count, seed, 0), 0, {}, density, {}};
+  if (density != nullptr) {
+    points.mixtures.resize(points.theta.rows() * density->size());
+    density->describe(points.theta, points.mixtures.data());
+  }
   points.columns = round_up(points.theta.rows(), 16);
   points.by_term = mlp::Buffer(basis.size() * points.columns);
   std::vector<double> values(basis.size());
@@ -766,6 +780,9 @@ void weighted_ratios(const TilePass& pass, const Points& points, float cap, floa
   kernels.multiply({pass.f.data(), pass.term_stride}, pass.basis.size(),
                    {points.by_term.data(), points.columns}, nullptr, {out, points.columns},
                    pass.rows, points.columns);
+  if (points.density != nullptr)
+    points.density->add(pass.x.data(), pass.features.input_stride(), pass.rows,
+                        points.mixtures.data(), points.theta.rows(), out, points.columns);
   for (std::size_t r = 0; r < pass.rows; ++r) {
     float* row = out + r * points.columns;
     for (std::size_t j = 0; j < points.columns; ++j) row[j] -= pass.log_integrals[r];
@@ -824,7 +841,8 @@ Normalisation normalise(const Features& features, const CoefficientFit& fit,
                         const PolynomialBasis& basis, const PolynomialBasis& normaliser,
                         const ParameterSpace& parameters, const EventRows& events,
                         const NodeSets& nodes, std::uint64_t seed) {
-  const Points points = make_points(parameters, basis, 3 * normaliser.size() + 10, seed);
+  const Points points =
+      make_points(parameters, basis, nodes.density(), 3 * normaliser.size() + 10, seed);
   const std::size_t count = points.theta.rows(), n = events.size();
   const std::size_t terms = basis.size(), size = features.size() * terms;
   const std::size_t wide = round_up(size, 8);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "classifiers/mlp_network.hpp"
@@ -9,10 +10,12 @@
 #include "neyman/core/polynomial_basis.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/simulators/design.hpp"
+#include "ratios/mixture_density.hpp"
 #include "ratios/separable_features.hpp"
 
 // The three steps of SeparableRatio: training the features, fitting the coefficients A, and the
-// normalisation. h(x, θ) = φ(x) A P(θ).
+// normalisation. h(x, θ) = φ(x) A P(θ), to which log q(x|θ) is added where there is a density
+// below.
 namespace neyman::separable {
 
 /// Events with whitened features and the θ each was simulated at.
@@ -24,6 +27,8 @@ struct EventRows {
   /// The events' own weights, of either sign, where `weights` are what is expected at their x and
   /// θ: these fluctuate, and the influence of events is theirs. Else empty.
   std::vector<double> own_weights = {};
+  /// log q(x_i | θ_i) of the density below h, where there is one; else empty.
+  std::vector<float> base = {};
 
   std::size_t size() const { return theta.rows(); }
   EventRows first(std::size_t count) const;
@@ -45,23 +50,35 @@ class NodeSets {
   /// `exact` where the design has no more than `count` points, whatever is asked for.
   NodeSets(const Design& design, const PolynomialBasis& basis, Integral integral, std::size_t count,
            std::uint64_t seed);
+  /// The same nodes for h(x, θ) = log q(x|θ) + φ(x) A P(θ). The density must outlive what is made.
+  NodeSets above(const MixtureDensity& density) const;
 
   Integral integral() const { return integral_; }
+  const MixtureDensity* density() const { return density_; }
 
   struct Set {
-    bool with_own;        ///< whether the event's own θ is one more node
-    std::size_t nodes;    ///< that count; the others fill up the columns
-    mlp::Buffer by_node;  ///< columns() × stride
-    mlp::Buffer by_term;  ///< terms × columns()
-    mlp::Buffer bias;     ///< columns(): 0, or so low that exp vanishes
+    bool with_own;                  ///< whether the event's own θ is one more node
+    std::size_t nodes;              ///< that count; the others fill up the columns
+    const mlp::Buffer& by_node;     ///< columns() × stride
+    const mlp::Buffer& by_term;     ///< terms × columns()
+    const mlp::Buffer& bias;        ///< columns(): 0, or so low that exp vanishes
+    const MixtureDensity* density;  ///< below h, or null
+    const float* mixtures;          ///< of the density at the nodes
   };
-  const Set& operator[](std::size_t block) const { return sets_[block % sets_.size()]; }
+  Set operator[](std::size_t block) const;
   std::size_t columns() const { return columns_; }
 
  private:
+  struct Terms {
+    Matrix theta;
+    mlp::Buffer by_node, by_term, bias;
+  };
+
   Integral integral_;
   std::size_t columns_ = 0;
-  std::vector<Set> sets_;
+  std::shared_ptr<const std::vector<Terms>> sets_;
+  const MixtureDensity* density_ = nullptr;
+  std::vector<std::vector<float>> mixtures_;  // of each set
 };
 
 /// A, features × terms, by rows of `round_up(terms, 8)`.

@@ -25,8 +25,8 @@ namespace neyman {
 /// dataset, its likelihood at any θ costs no pass over the events.
 ///
 /// Of more than 64 features the φ_j are, in the place of the inputs, at most 64 directions among
-/// them, which tell most of the P_k(θ) of the training events (partial least squares, de Jong 1993);
-/// the network sees all features. Time and memory are then linear in their number.
+/// them, which tell most of the P_k(θ) of the training events (partial least squares, de Jong
+/// 1993); the network sees all features. Time and memory are then linear in their number.
 ///
 /// The events are drawn at θ ~ π (the design). Three steps, with cross-fitting over folds: each
 /// fold's network is trained on the other folds, and all that follows uses the fold itself.
@@ -60,20 +60,36 @@ namespace neyman {
 /// their signs fluctuate by is what it fluctuates by (Newey, The asymptotic variance of
 /// semiparametric estimators, 1994).
 ///
-/// Known weaknesses: log r must be near a polynomial of the degree in θ over the ranges for each
-/// x. Of more than 64 features, what is not linear in them is up to the network, which then has
-/// inputs that may be correlated.
+/// With `base = density`, h(x, θ) = log q(x|θ) + φ(x) A P(θ): a mixture of normal densities of the
+/// whitened features, whose numbers a network makes of θ, is trained by maximum likelihood on the
+/// events that train the fold, and the three steps then correct it. It follows peaks that move,
+/// correlations and scales. The uncertainty has two more parts: of the layer that makes the
+/// numbers, by its information, and the scatter between the folds. `functions` cannot be asked for,
+/// and the ratio cannot be exported to ONNX.
+///
+/// Known weaknesses: log r, or what a density leaves of it, must be near a polynomial of the degree
+/// in θ over the ranges for each x. A density fails on features with few values, and where log r is
+/// near a polynomial the plain sum is more accurate. Of more than 64 features, what is not linear
+/// in them is up to the network, which then has inputs that may be correlated.
 class SeparableRatio final : public ParameterizedRatio {
  public:
+  /// What h(x, θ) begins from.
+  enum class Base {
+    none,     ///< nothing: h is the sum of products alone
+    density,  ///< log q(x|θ), a mixture of normal densities whose numbers a network makes of θ
+  };
   struct Config {
     std::vector<std::size_t> hidden = {32, 32};  ///< widths; multiples of 16 (rounded up); {}: none
-    std::size_t degree = 0;       ///< in θ; 0: 4 for one or two parameters, 3 to four, else 2
-    std::size_t nodes = 96;       ///< of the lattice over θ; multiples of 16 (rounded up)
-    std::size_t folds = 2;        ///< each event trains in all folds but one, which it calibrates
+    std::size_t degree = 0;  ///< in θ; 0: 4 for one or two parameters, 3 to four, else 2
+    std::size_t nodes = 96;  ///< of the lattice over θ; multiples of 16 (rounded up)
+    /// Each event trains in all folds but one, which it calibrates. `from` makes it 5 with a
+    /// density.
+    std::size_t folds = 2;
     std::size_t epochs = 0;       ///< passes over the data; 0: 10^6 events in all, 2 to 60 passes
     std::size_t batch_size = 0;   ///< rows a step; 0: 1/200 of the events, between 64 and 1024
     double learning_rate = 3e-3;  ///< the highest of a cosine with a short rise
     bool normalise = true;        ///< step 3
+    Base base = Base::none;       ///< density: of at most some 40 features
     std::uint64_t seed = 0;
 
     /// Reads the keys of a [classifier] table, which have these fields' names.
