@@ -435,8 +435,9 @@ TEST(Fit, WithSecondDerivativesIsTheSameFitInFewerEvaluations) {
       EXPECT_NEAR(found.point[p], known.point[p], 3e-3 * error + 1e-6) << seed;
       // At a bound and at the edge, differences of gradients see one side alone, and in a corner
       // the curvature changes within their steps: the exact ones are judged by `Regions`.
-      if (found.status == FitStatus::converged)
+      if (found.status == FitStatus::converged) {
         EXPECT_NEAR(found.statistical_error(p), error, 5e-3 * error) << seed;
+      }
     }
   }
   EXPECT_GT(at_bound, 5);

@@ -59,7 +59,9 @@ TEST(Summary, IsNeverWiderThanATerminal) {
       expect_narrow(checks_table(results));
       EXPECT_NE(text.find("a quick run"), std::string::npos);
       // What a check has to say that is no pass.
-      if (!results.diagnostics.empty()) EXPECT_NE(text.find("A note on"), std::string::npos);
+      if (!results.diagnostics.empty()) {
+        EXPECT_NE(text.find("A note on"), std::string::npos);
+      }
       EXPECT_EQ(std::regex_replace(summary(results, true), std::regex("\033\\[[0-9]+m"), ""), text);
     }
     // Five levels, and numbers with powers of ten.
