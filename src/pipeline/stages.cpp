@@ -11,7 +11,6 @@
 #include "neyman/core/random.hpp"
 #include "neyman/data/checksum.hpp"
 #include "neyman/data/sample_stream.hpp"
-#include "neyman/inference/statistics.hpp"
 #include "neyman/simulators/command.hpp"
 #include "neyman/simulators/describe.hpp"
 
@@ -336,21 +335,28 @@ void note_roughness(const Fit& fit, const char* which, Results& results) {
 
 namespace {
 
-/// What else the data may come from: maxima within the levels, and those that come close.
+/// What else the data may come from: maxima within the widest intervals of all parameters, and
+/// those that come close.
 void note_maxima(const FitReport& report, const ParameterSpace& parameters, const char* which,
                  Results& results) {
   constexpr double close = 9.0;  // three standard errors
   const auto& fit = report.fit;
-  double within = 0.0;
-  for (const double level : results.levels) within = std::max(within, chi2_quantile(level));
   for (std::size_t m = 1; m < fit.maxima.size(); ++m) {
+    const auto& point = fit.maxima[m].point;
+    bool within = true;
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      bool inside = false;
+      for (const auto& interval : report.intervals[p])
+        for (const auto& piece : interval.pieces)
+          inside = inside || (piece.low <= point[p] && point[p] <= piece.high);
+      within = within && inside;
+    }
     const double statistic = 2.0 * (fit.log_likelihood - fit.maxima[m].log_likelihood);
-    if (statistic > std::max(within, close)) continue;
-    results.warnings.push_back(
-        fmt::format("the {}fit has another maximum at {}, where −2 log Λ is {:.2g}{}", which,
-                    describe_point(parameters, fit.maxima[m].point), std::max(0.0, statistic),
-                    statistic <= within ? ": it belongs to the intervals"
-                                        : ": outside the intervals, but close"));
+    if (!within && statistic > close) continue;
+    results.warnings.push_back(fmt::format(
+        "the {}fit has another maximum at {}, where −2 log Λ is {:.2g}{}", which,
+        describe_point(parameters, point), std::max(0.0, statistic),
+        within ? ": it belongs to the intervals" : ": outside the intervals, but close"));
   }
 }
 
