@@ -601,7 +601,7 @@ class StudyReader {
     network = table.by_kind(kinds, [](const std::string&, const Settings& own) {
       return SeparableRatio::Config::from(own);
     });
-    if (table.has("folds")) network.folds = folds;
+    if (settings_.table("training").has("folds")) network.folds = folds;
     if (calibration.has("across") && !settings_.describing())
       if (const auto across = calibration.text("across", "smooth"); across != "smooth")
         calibration.problem("across", fmt::format("is \"{}\", but a separable classifier is always "

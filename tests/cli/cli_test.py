@@ -832,7 +832,7 @@ mean = "alpha"
 sigma = "beta"
 
 [training]
-samples = 5000
+samples = 20000
 
 [classifier]
 kind = "separable"
@@ -976,8 +976,9 @@ class Diagnose(Folder):
         results = read_json(self.folder / "out" / "results.json")
         self.assertLess(abs(results["fit"]["parameters"]["alpha"]["estimate"] - 0.3), 0.5)
         self.assertIn("verdict", self.done.stdout)
+        checks = ["normalisation", "reliability", "closure"]
         self.assertEqual([d["name"] for d in results["diagnostics"]],
-                         ["normalisation", "reliability", "closure"])
+                         checks + [f"{name}:wide" for name in checks])
 
     def test_the_model_gives_the_runs_checks(self):
         done = self.diagnose("--model", "out/model.h5", "--out", "checks", "--no-figures")

@@ -114,7 +114,7 @@ class Progress(Folder):
         self.assertRegex(lines["fit"], r"evaluations \d+$")
         self.assertRegex(lines["toys: test"], r"datasets/s$")
         self.assertRegex(lines["toys: ensemble"], r"fits/s$")
-        self.assertRegex(lines["diagnose"], r"checks/s|events/s$")
+        self.assertRegex(lines["diagnose"], r"(points|checks|events)/s$")
         for line in text.splitlines():
             self.assertLessEqual(columns(line), 80, line)
 
@@ -176,7 +176,7 @@ class Json(Folder):
         answer = self.answer(self.run_done, "run")
         self.assertEqual((answer["folder"], answer["finished"]), ("out", True))
         self.assertEqual([s["stage"] for s in answer["stages"]],
-                         ["simulate", "train", "calibrate", "fit", "toys", "toys", "toys",
+                         ["simulate", "train", "calibrate", "fit", "fit", "toys", "toys", "toys",
                           "diagnose", "report"])
         self.assertTrue(all(s["state"] == "done" and s["seconds"] >= 0 for s in answer["stages"]))
         written = json.loads((self.folder / "out" / "results.json").read_text())
