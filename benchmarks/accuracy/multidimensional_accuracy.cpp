@@ -67,7 +67,8 @@ int main(int argc, char** argv) try {
 
   auto study = read_study(path);
   study.training_samples = static_cast<std::size_t>(samples);
-  const auto data = read_samples(study.data.files.at(0).name, study.data.files.at(0).options).samples;
+  const auto data =
+      read_samples(study.data.files.at(0).name, study.data.files.at(0).options).samples;
   const DensityLikelihood exact(study.parameters, study.simulator, data.x);
   const auto exact_fit = fit(exact);
   std::printf("exact (%.5f, %.5f), standard errors (%.4f, %.4f)\n", exact_fit.point[0],

@@ -147,7 +147,8 @@ def _failing_row(function: Any, theta: Floats) -> Floats | None:
         try:
             function(row.reshape(1, -1), 1, np.random.default_rng(0))
         except Exception:
-            return row
+            failing: Floats = row
+            return failing
     return None
 
 
@@ -178,7 +179,8 @@ def _begin_work(job: Any) -> None:
 
 
 def _work(theta: Floats, events: int, seed: int) -> Floats:
-    return _simulate(*_worker_job, theta, events, seed)
+    arguments = (*_worker_job, theta, events, seed)
+    return _simulate(*arguments)
 
 
 class Caller:

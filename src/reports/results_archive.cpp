@@ -219,8 +219,8 @@ void fields(F& f, Is<Diagnostic> auto& v) {
   auto& [name, explanation, statistic, p_value, tolerance, verdict, worst, note, numbers, panels] =
       v;
   f("name", name), f("explanation", explanation), f("statistic", statistic), f("p_value", p_value),
-      f("tolerance", tolerance), f("verdict", verdict), f("worst", worst), f("note", note), f("numbers", numbers),
-      f("panels", panels);
+      f("tolerance", tolerance), f("verdict", verdict), f("worst", worst), f("note", note),
+      f("numbers", numbers), f("panels", panels);
 }
 
 template <class F>

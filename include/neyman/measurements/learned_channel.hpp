@@ -58,8 +58,9 @@ struct ComponentSamples {
 /// - to one reference: each component against the sample of one of them, or another sample.
 ///
 /// Shapes: of variations, log p(x | ∓1) / p(x | 0) by a classifier each, as far as held-out events
-/// see them (`variations()`); across parameters by a SeparableRatio, log p(x | θ) / p(x | nominal). Both may be there. Every classifier is calibrated
-/// and cross-fitted: no simulated event is described by one that has learned from it.
+/// see them (`variations()`); across parameters by a SeparableRatio, log p(x | θ) / p(x | nominal).
+/// Both may be there. Every classifier is calibrated and cross-fitted: no simulated event is
+/// described by one that has learned from it.
 ///
 /// Negative weights: the classifiers learn m(x), the density of the events with weights |w|. One
 /// more classifier tells the events of negative weight from the others, which gives the mean sign
