@@ -32,6 +32,7 @@ import ast
 import hashlib
 import json
 import math
+import multiprocessing
 import pathlib
 import runpy
 import sys
@@ -627,6 +628,30 @@ def write_docs(results):
                               documents.PAGE.with_name("accuracy.md"))
 
 
+def by_itself(work):
+    """What the work returns, from a process of its own: whatever it does must not end the others."""
+    context = multiprocessing.get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+
+    def answer():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                sending.send(work())
+        except Exception as error:
+            sending.send({"error": f"{type(error).__name__}: {error}"})
+
+    process = context.Process(target=answer, daemon=True)
+    process.start()
+    sending.close()
+    try:
+        return receiving.recv()
+    except EOFError:
+        return {"error": "the process ended without a result"}
+    finally:
+        process.join()
+
+
 def told_of(problem, found):
     """A result in a line."""
     if "error" in found:
@@ -655,15 +680,9 @@ def run(results, names, chosen, sizes, seeds):
                         truth = results.get(("exact", name, version(problem), seed),
                                             lambda: exact(problem, seed))
 
-                    def make():
-                        try:
-                            with warnings.catch_warnings():
-                                warnings.simplefilter("ignore")
-                                return measure(problem, events, seed, learn, truth)
-                        except Exception as error:  # one failure must not end the others
-                            return {"error": f"{type(error).__name__}: {error}"}
-
-                    said = told_of(problem, results.get(key, make))
+                    found = results.get(key, lambda: by_itself(
+                        lambda: measure(problem, events, seed, learn, truth)))
+                    said = told_of(problem, found)
                     print(f"{told}: {said}; {time.monotonic() - begun:.0f} s so far",
                           file=sys.stderr, flush=True)
 
