@@ -802,8 +802,9 @@ def fit_model(model: StatisticalModel, data: MeasurementData | None = None, *,
               start: Theta = None, fixed: Mapping[str, float] | None = None,
               tolerance: float | None = None) -> Fit:
     """The maximum of the likelihood inside the parameters' ranges, by Newton's method with exact
-    second derivatives. The covariance is the inverse of the exact information. A fit that fails says
-    so in `status` and `message`.
+    second derivatives. The covariance is the inverse of the exact information; with
+    parameters at a bound, of the information expected there, as if the ranges went on. A fit that
+    fails says so in `status` and `message`.
 
     >>> import neyman
     >>> model = neyman.measurements.example()

@@ -100,6 +100,15 @@ def test_closed_forms():
                                                                       [math.sqrt(20)])
 
 
+def test_errors_at_a_bound():
+    """As if the range went on; unknown where nothing is expected."""
+    fit = measurements.fit_model(neyman.StatisticalModel(counting(observed=6)))
+    assert fit.status == "at bound" and fit.theta["mu"] == 0.0
+    assert math.isclose(fit.error["mu"], math.sqrt(10) / 5, rel_tol=1e-9)
+    fit = measurements.fit_model(neyman.StatisticalModel(counting(background=0.0, observed=0)))
+    assert fit.status == "at bound" and math.isnan(fit.error["mu"])
+
+
 def test_events_where_none_are_expected():
     """The second bin has no background: without signal its event is impossible."""
     spec = {"channels": [{"name": "bins", "samples": [

@@ -72,6 +72,21 @@ ExpectedCounts propagate(const StatisticalModel& model, const ExpectedParts& par
   return out;
 }
 
+/// The covariance of what lies inside its range, with what ends at a bound held there: what the fit
+/// expects does not go beyond.
+Matrix covariance_inside(const Fit& best) {
+  Matrix out = best.covariance;
+  for (std::size_t b = 0; b < best.at_bound.size(); ++b) {
+    const double variance = out(b, b);
+    if (!best.at_bound[b] || !(variance > 0.0)) continue;
+    const std::vector<double> with(out.row(b).begin(), out.row(b).end());
+    for (std::size_t i = 0; i < with.size(); ++i)
+      for (std::size_t j = 0; j < with.size(); ++j)
+        out(i, j) = i == b || j == b ? 0.0 : out(i, j) - with[i] * with[j] / variance;
+  }
+  return out;
+}
+
 /// The rows and columns of one channel.
 Matrix block(const Matrix& parts, const std::vector<std::size_t>& rows, std::size_t first,
              std::size_t count) {
@@ -177,10 +192,12 @@ ExpectedCounts expected_after_fit(const StatisticalModel& model, const Fit& best
     fail_argument("expected_after_fit", "fit", fmt::format("failed ({})", best.message),
                   "converged");
   if (!parts) fail_argument("expected_after_fit", "parts", "empty", "a function");
+  const Matrix covariance = covariance_inside(best);
   std::vector<double> errors;
-  for (std::size_t p = 0; p < model.size(); ++p) errors.push_back(best.statistical_error(p));
+  for (std::size_t p = 0; p < model.size(); ++p)
+    errors.push_back(std::sqrt(std::max(0.0, covariance(p, p))));
   return propagate(model, parts, best.point, errors, [&](std::size_t i, std::size_t j) {
-    return best.covariance(i, j) / (errors[i] * errors[j]);
+    return covariance(i, j) / (errors[i] * errors[j]);
   });
 }
 

@@ -199,6 +199,7 @@ Json fit_json(const MeasurementSummary& summary) {
   Json entries = Json::object();
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     Json entry = {{"estimate", fit.point[p]}, {"error", fit.error(p)}};
+    if (!fit.statistical_error_known(p)) entry["error"] = nullptr;
     if (summary.intervals[p].ok)
       entry["interval"] = {summary.intervals[p].low, summary.intervals[p].high};
     if (fit.at_bound[p]) entry["at_bound"] = true;

@@ -7,10 +7,12 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "measurements/auxiliary_value.hpp"
 #include "measurements/minimiser.hpp"
 #include "measurements/profile_root.hpp"
+#include "measurements/toy_source.hpp"
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
@@ -66,33 +68,96 @@ std::string undetermined(const StatisticalModel& model, const std::vector<std::s
   return fmt::format("the data do not determine {}", fmt::join(names, ", "));
 }
 
-/// The inverse of the information over what is neither held nor at a bound. A message where there
-/// is none.
-std::string set_covariance(const StatisticalModel& model, const Minimiser& minimise,
-                           const detail::Evaluator& there, Fit& out) {
-  const std::size_t n = model.size();
-  std::vector<std::size_t> inside;
-  for (std::size_t p = 0; p < n; ++p)
-    if (!minimise.held(p) && !out.at_bound[p]) inside.push_back(p);
-  const auto m = static_cast<Eigen::Index>(inside.size());
-  if (m == 0) return {};
-  Eigen::MatrixXd information(m, m);
+/// The information over some of the parameters.
+Eigen::MatrixXd information_over(const std::vector<std::size_t>& some, std::size_t size,
+                                 const detail::Evaluator& there) {
+  const auto m = static_cast<Eigen::Index>(some.size());
+  Eigen::MatrixXd out(m, m);
   for (Eigen::Index i = 0; i < m; ++i)
-    for (Eigen::Index j = 0; j <= i; ++j)
-      information(i, j) = information(j, i) =
-          there.hessian()[inside[static_cast<std::size_t>(i)] * n +
-                          inside[static_cast<std::size_t>(j)]];
+    for (Eigen::Index j = 0; j <= i; ++j) {
+      const auto [low, high] =
+          std::minmax(some[static_cast<std::size_t>(i)], some[static_cast<std::size_t>(j)]);
+      out(i, j) = out(j, i) = there.hessian()[high * size + low];
+    }
+  return out;
+}
+
+/// The Cholesky factor of what is positive, with pivots above rounding.
+std::optional<Eigen::LLT<Eigen::MatrixXd>> positive_factor(const Eigen::MatrixXd& information) {
   const Eigen::LLT<Eigen::MatrixXd> cholesky(information);
   const Eigen::VectorXd pivots = Eigen::MatrixXd(cholesky.matrixL()).diagonal().cwiseAbs2();
   if (cholesky.info() != Eigen::Success ||
       (pivots.array() <= 1e-12 * information.diagonal().array()).any())
-    return undetermined(model, inside, information);
-  const Eigen::MatrixXd inverse = cholesky.solve(Eigen::MatrixXd::Identity(m, m));
+    return std::nullopt;
+  return cholesky;
+}
+
+/// Counts and auxiliary observations as expected at a point, and events where a channel can tell.
+MeasurementData expected_at(const StatisticalModel& model, const MeasurementData& data,
+                            std::span<const double> point) {
+  try {
+    return model.asimov(point);
+  } catch (const ArgumentError&) {
+    auto out = detail::expected_counts(model, point);
+    out.events = data.events;
+    return out;
+  }
+}
+
+void set_inverse(const std::vector<std::size_t>& some,
+                 const Eigen::LLT<Eigen::MatrixXd>& information, Matrix& out) {
+  const auto m = static_cast<Eigen::Index>(some.size());
+  const Eigen::MatrixXd inverse = information.solve(Eigen::MatrixXd::Identity(m, m));
   for (Eigen::Index i = 0; i < m; ++i)
     for (Eigen::Index j = 0; j < m; ++j)
-      out.covariance(inside[static_cast<std::size_t>(i)], inside[static_cast<std::size_t>(j)]) =
+      out(some[static_cast<std::size_t>(i)], some[static_cast<std::size_t>(j)]) =
           0.5 * (inverse(i, j) + inverse(j, i));
+}
+
+/// The inverse of the information over what lies inside. A message where there is none.
+std::string set_covariance(const StatisticalModel& model, const Minimiser& minimise,
+                           const detail::Evaluator& there, Fit& out) {
+  std::vector<std::size_t> inside;
+  for (std::size_t p = 0; p < model.size(); ++p)
+    if (!minimise.held(p) && !out.at_bound[p]) inside.push_back(p);
+  if (inside.empty()) return {};
+  const auto information = information_over(inside, model.size(), there);
+  const auto factor = positive_factor(information);
+  if (!factor) return undetermined(model, inside, information);
+  set_inverse(inside, *factor, out.covariance);
   return {};
+}
+
+/// The same as if the ranges went on, with each parameter at a bound of which the data tell. What
+/// is observed would not do: ℓ still rises there, so that its second derivatives depend on the
+/// parameterisation, and an efficiency of a signal of zero had 1.4 times its constraint's width.
+void set_covariance_across_bounds(const StatisticalModel& model, Minimiser& minimise,
+                                  const MeasurementData& data, double tolerance, Fit& out) {
+  const std::size_t n = model.size();
+  std::vector<std::size_t> known;
+  for (std::size_t p = 0; p < n; ++p)
+    if (!minimise.held(p) && !out.at_bound[p]) known.push_back(p);
+  const auto& there = minimise.evaluate_there(expected_at(model, data, out.point));
+  std::optional<Eigen::LLT<Eigen::MatrixXd>> factor;
+  if (!known.empty()) {
+    factor = positive_factor(information_over(known, n, there));
+    if (!factor) return;
+  }
+  for (std::size_t p = 0; p < n; ++p) {
+    if (!out.at_bound[p]) continue;
+    auto more = known;
+    more.push_back(p);
+    auto next = positive_factor(information_over(more, n, there));
+    if (!next) continue;
+    // Over the whole range a curvature of λ changes ℓ by λ / 8.
+    const auto last = static_cast<Eigen::Index>(known.size());
+    const double range = model.parameters()[p].high - model.parameters()[p].low;
+    const double pivot = next->matrixLLT()(last, last) * range;
+    if (!(pivot * pivot > 8.0 * tolerance)) continue;
+    known = std::move(more);
+    factor = std::move(next);
+  }
+  if (factor) set_inverse(known, *factor, out.covariance);
 }
 
 std::string why_failed(const StatisticalModel& model, const Minimiser::Outcome& outcome,
@@ -142,6 +207,21 @@ std::vector<std::size_t> explored(const StatisticalModel& model) {
   return out;
 }
 
+/// The covariance of rows that are drawn alike.
+Matrix covariance_of_rows(const Matrix& rows) {
+  const std::size_t n = rows.cols();
+  const auto count = static_cast<double>(rows.rows());
+  std::vector<double> means(n, 0.0);
+  for (std::size_t b = 0; b < rows.rows(); ++b)
+    for (std::size_t p = 0; p < n; ++p) means[p] += rows(b, p) / count;
+  Matrix out(n, n);
+  for (std::size_t b = 0; b < rows.rows(); ++b)
+    for (std::size_t p = 0; p < n; ++p)
+      for (std::size_t q = 0; q < n; ++q)
+        out(p, q) += (rows(b, p) - means[p]) * (rows(b, q) - means[q]) / (count - 1.0);
+  return out;
+}
+
 /// Holds what the fit held: the parameters without variance that are not at a bound.
 bool was_held(const StatisticalModel& model, const Fit& best, std::size_t p) {
   return model.fixed()[p] || (best.covariance(p, p) == 0.0 && !best.at_bound[p]);
@@ -161,7 +241,7 @@ Fit fit_model(const StatisticalModel& model, const MeasurementData& data,
   };
   auto outcome = search(options.start.empty() ? model.start() : options.start);
   if (!outcome.ok && !options.start.empty()) outcome = search(model.start());
-  auto& there = minimise.evaluate_there(data);
+  const auto& there = minimise.evaluate_there(data);
   Fit out;
   out.point.assign(minimise.point().begin(), minimise.point().end());
   out.covariance = Matrix(n, n);
@@ -179,7 +259,11 @@ Fit fit_model(const StatisticalModel& model, const MeasurementData& data,
     out.at_bound[p] = minimise.at_bound(p);
     bound = bound || out.at_bound[p];
   }
-  if (options.covariance) out.message = set_covariance(model, minimise, there, out);
+  if (options.covariance) {
+    out.message = set_covariance(model, minimise, there, out);
+    if (bound && out.message.empty())
+      set_covariance_across_bounds(model, minimise, data, options.tolerance, out);
+  }
   out.status = !out.message.empty() ? FitStatus::failed
                : bound              ? FitStatus::at_bound
                                     : FitStatus::converged;
@@ -254,27 +338,33 @@ std::size_t add_simulation_covariance(Fit& best, const StatisticalModel& model,
   options.fixed.resize(n);
   for (std::size_t p = 0; p < n; ++p)
     if (was_held(model, best, p)) options.fixed[p] = best.point[p];
-  Matrix points(0, n);
+  Matrix points(0, n), slopes(0, n);
+  bool ended = false;
   for (std::size_t b = 0; b < replicas; ++b) {
     const auto other = replica(b);
     if (other.parameters().names() != model.parameters().names())
       fail_argument(function, fmt::format("replica {}", b), "of other parameters",
                     "of those of the model");
     const auto moved_fit = fit_model(other, options);
-    if (moved_fit.ok()) points.append({moved_fit.point.data(), 1, n});
+    if (!moved_fit.ok()) continue;
+    points.append({moved_fit.point.data(), 1, n});
+    ended = ended || moved_fit.status == FitStatus::at_bound;
+    std::vector<double> slope(n);
+    const double value = ModelLikelihood(other, other.observed())(best.point, slope);
+    if (value > Likelihood::forbidden) slopes.append({slope.data(), 1, n});
   }
   check_at_least(function, "fits of replicas that converged", points.rows(), 2);
-  const auto count = static_cast<double>(points.rows());
-  std::vector<double> means(n, 0.0);
-  for (std::size_t b = 0; b < points.rows(); ++b)
-    for (std::size_t p = 0; p < n; ++p) means[p] += points(b, p) / count;
-  best.simulation_covariance = Matrix(n, n);
-  for (std::size_t b = 0; b < points.rows(); ++b)
-    for (std::size_t p = 0; p < n; ++p)
-      for (std::size_t q = 0; q < n; ++q)
-        best.simulation_covariance(p, q) +=
-            (points(b, p) - means[p]) * (points(b, q) - means[q]) / (count - 1.0);
-  best.simulation_known = true;
+  // Estimates that end at a bound do not scatter: there, how far they would go on is told by the
+  // slopes.
+  if (ended && slopes.rows() >= 2) {
+    for (std::size_t b = 0; b < slopes.rows(); ++b)
+      for (std::size_t p = 0; p < n; ++p)
+        if (was_held(model, best, p)) slopes(b, p) = 0.0;
+    add_simulation_covariance(best, covariance_of_rows(slopes));
+  } else {
+    best.simulation_covariance = covariance_of_rows(points);
+    best.simulation_known = true;
+  }
   return replicas - points.rows();
 }
 

@@ -50,6 +50,8 @@ class StudyLikelihood final : public Likelihood {
         out.covariance(p, q) = fit.covariance(places_[p], places_[q]);
         if (fit.simulation_covariance.rows() > 0)
           out.simulation_covariance(p, q) = fit.simulation_covariance(places_[p], places_[q]);
+        if (!fit.gradient_covariance.empty())
+          out.gradient_covariance(p, q) = fit.gradient_covariance(places_[p], places_[q]);
       }
     }
     return out;

@@ -32,10 +32,12 @@ struct ModelFitOptions {
 /// The maximum of ℓ inside the parameters' ranges, the highest of those found: Newton's method with
 /// exact second derivatives, whose last step leaves about 1e-9 of a standard error.
 ///
-/// The covariance is the inverse of the exact information; rows and columns of parameters that are
-/// held or end at a bound are zero. A fit that does not arrive, or whose information is not
-/// positive (the data do not determine some parameter), has the status failed and a message; it
-/// never throws for that.
+/// The covariance is the inverse of the exact information. With parameters at a bound it is the
+/// inverse of the information expected at θ̂, as if the ranges went on: where ℓ has a slope, its
+/// second derivatives depend on the parameterisation. Rows and columns of parameters that are held,
+/// or end at a bound where nothing tells of them, are zero. A fit that does not arrive, or whose
+/// information is not positive (the data do not determine some parameter), has the status failed
+/// and a message; it never throws for that.
 /// @throw ArgumentError where sizes disagree or a value is not finite or outside of its range.
 Fit fit_model(const StatisticalModel& model, const MeasurementData& data,
               const ModelFitOptions& options = {});
@@ -58,8 +60,9 @@ Interval profile_interval(const StatisticalModel& model, const MeasurementData& 
 /// Sets the fit's `simulation_covariance`, what finite simulation adds to its errors: the
 /// covariance of the estimates over replicas of the model with their own observed data, which is
 /// the same data as described by other simulations (LearnedChannel makes such channels). Each is
-/// fitted from the estimate; parameters that the fit held are held. Returns how many of the fits
-/// failed, which do not count.
+/// fitted from the estimate; parameters that the fit held are held. Where estimates end at a bound,
+/// they do not scatter: what counts is then how far the slopes of the replicas at the estimate move
+/// it, as if the range went on. Returns how many of the fits failed, which do not count.
 /// @throw ArgumentError where the fit failed, a replica has other parameters, or fewer than two
 ///   converge.
 std::size_t add_simulation_covariance(Fit& best, const StatisticalModel& model,
