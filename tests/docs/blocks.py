@@ -188,8 +188,9 @@ class Runner:
                        # Ranks on however few cores, by whoever runs the test.
                        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        # Some blocks build benchmarks first, on few cores.
         try:
-            return subprocess.run(command, cwd=folder, env=environment, text=True, timeout=300,
+            return subprocess.run(command, cwd=folder, env=environment, text=True, timeout=900,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, **options)
         except subprocess.TimeoutExpired as late:
