@@ -111,6 +111,15 @@ void add_files(const Study& study, const Files& files, ComponentSamples& to) {
                values_at(study.measurement->nominal, moves)};
 }
 
+/// Its expected events at the truth, of which only the ratios to the others matter. Where none are
+/// expected there, as of a signal that the data do not have: in the middle of the ranges.
+double share_of(const Study& study, std::size_t component) {
+  const auto& yield = study.measurement->mixture->yields()[component];
+  for (const auto& point : {study.measurement->nominal, study.parameters.middle()})
+    if (const double share = yield(point); share > 0.0) return share;
+  return 1.0;
+}
+
 }  // namespace
 
 std::vector<ComponentSamples> measurement_components(const Study& study) {
@@ -120,7 +129,7 @@ std::vector<ComponentSamples> measurement_components(const Study& study) {
   for (std::size_t c = 0; c < mixture.components().size(); ++c) {
     ComponentSamples made;
     made.name = mixture.names()[c];
-    made.share = mixture.yields()[c](measurement.nominal);
+    made.share = share_of(study, c);
     const auto& component = *mixture.components()[c];
     if (const auto* files = dynamic_cast<const Files*>(&component)) {
       add_files(study, *files, made);

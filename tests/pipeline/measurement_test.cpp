@@ -189,6 +189,18 @@ TEST(Measurement, ARunComesCloseToTheExactResult) {
   EXPECT_EQ(results.budget.at("simulated"), 60000u);
 }
 
+TEST(Measurement, ATruthWithoutSignalHasAModelOfTheSignal) {
+  const auto results = run(parse(edited(small_measurement, "mu = { range = [0, 3], truth = 1 }",
+                                        "mu = { range = [0, 3], truth = 0 }")))
+                           .results;
+  ASSERT_TRUE(results.exact_fit);
+  const auto &fit = results.fit.fit, &exact = results.exact_fit->fit;
+  ASSERT_TRUE(fit.ok()) << fit.message;
+  ASSERT_TRUE(exact.ok()) << exact.message;
+  EXPECT_NEAR(fit.point[0], exact.point[0], 0.5 * exact.error(0));
+  EXPECT_NEAR(fit.error(0), exact.error(0), 0.1 * exact.error(0));
+}
+
 TEST(Measurement, AStagedRunGoesOnWithTheSameBits) {
   const test::TemporaryFolder folder;
   const auto study = parse(small_measurement);
