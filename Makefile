@@ -3,7 +3,7 @@
 # PRESET=debug make test       the same with address and undefined-behaviour sanitizers
 # TESTS=core make test         the tests with such names
 .DEFAULT_GOAL := help
-.PHONY: help setup configure demo test fuzz bench benchmarks growth peers lint format reference docs clean
+.PHONY: help setup configure demo test fuzz bench benchmarks growth peers sbibm lint format reference docs clean
 
 PRESET ?= release
 BUILD = build/$(PRESET)
@@ -55,6 +55,12 @@ peers: benchmarks  ## Compare with what users run today, side by side; ONLY="toy
 	@tools/setup peers
 	@benchmarks/peers/run $(BUILD) $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) \
 	  $(if $(PEERS_PYTHON),--python $(PEERS_PYTHON))
+
+sbibm: configure  ## The ten tasks of the benchmark sbibm beside published results; hours; QUICK=1: two, minutes
+	@tools/setup peers
+	@$(CMAKE) --build $(BUILD) --target neyman_python
+	@PYTHONPATH=$(BUILD)/python $(PYTHON) benchmarks/sbibm/run.py --out build/sbibm/results.jsonl \
+	  $(if $(QUICK),--tasks two_moons slcp --budgets 1e3 --observations 1 2 --quick,--budgets 1e3 1e4 1e5)
 
 lint:  ## Check format and names of what you changed; ALL=1: of all, FILES="src/…": of these
 	@tools/setup build test lint
