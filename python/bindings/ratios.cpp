@@ -10,6 +10,8 @@
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/classifier_ratio.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
+#include "neyman/ratios/density_ratio.hpp"
+#include "neyman/ratios/learned_ratio.hpp"
 #include "neyman/ratios/onnx_export.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
 #include "settings.hpp"
@@ -178,6 +180,65 @@ AnyRatio separable(const Samples& events, const Design& design, const py::dict& 
   return {std::move(ratio), design.parameters(), events.feature_names};
 }
 
+AnyRatio density(const Samples& events, const Design& design, const py::dict& given) {
+  auto config = from_arguments("DensityRatio", Settings(to_settings(given, "DensityRatio")),
+                               [](Settings& all) {
+                                 auto read = DensityRatio::Config::from(all);
+                                 all.skip("kind");
+                                 read.seed = static_cast<std::uint64_t>(all.integer("seed", 0));
+                                 return read;
+                               });
+  auto ratio = long_work([&] {
+    Progress progress("train", config.members * Progress::fine);
+    return std::make_shared<const DensityRatio>(events, design, config, &progress);
+  });
+  return {std::move(ratio), design.parameters(), events.feature_names};
+}
+
+AnyRatio learned(const Samples& events, const Design& design, const py::dict& given) {
+  auto config = from_arguments("LearnedRatio", Settings(to_settings(given, "LearnedRatio")),
+                               [](Settings& all) {
+                                 auto read = LearnedRatio::Config::from(all);
+                                 read.one_event = all.flag("one_event", read.one_event);
+                                 all.skip("kind");
+                                 read.seed = static_cast<std::uint64_t>(all.integer("seed", 0));
+                                 return read;
+                               });
+  auto ratio = long_work([&] {
+    Progress progress("train", Progress::fine);
+    return std::make_shared<const LearnedRatio>(events, design, config, &progress);
+  });
+  return {std::move(ratio), design.parameters(), events.feature_names};
+}
+
+py::list candidates(const AnyRatio& self) {
+  py::list out;
+  const auto* learned = dynamic_cast<const LearnedRatio*>(self.ratio.get());
+  if (learned == nullptr) return out;
+  for (const auto& one : learned->candidates()) {
+    py::dict row;
+    row["name"] = one.name;
+    row["trained"] = one.trained;
+    row["score"] = one.score;
+    row["behind"] = one.behind;
+    row["behind_error"] = one.behind_error;
+    row["seconds"] = one.seconds;
+    row["share"] = one.share;
+    row["chosen"] = one.chosen;
+    row["note"] = one.note;
+    out.append(std::move(row));
+  }
+  return out;
+}
+
+py::array table_of(const AnyRatio& self, py::handle x, py::handle points) {
+  const auto* across = dynamic_cast<const ParameterizedRatio*>(self.ratio.get());
+  if (across == nullptr) fail_argument("table", "the ratio", self.ratio->kind(), "one across θ");
+  const auto events = as_events(x, py::none(), "table", "x", self.feature_names).table;
+  const auto theta = as_table(points, "table", "points", self.parameters.names());
+  return to_array(long_work([&] { return across->table(events.view, theta.view); }));
+}
+
 py::array log_ratios(const AnyRatio& self, py::handle x, py::handle numerator,
                      py::handle denominator) {
   const auto table = as_events(x, py::none(), "log_ratios", "x", self.feature_names).table;
@@ -218,6 +279,10 @@ AnyRatio loaded(const Archive& archive) {
     out.ratio = std::make_shared<const DecomposedRatio>(content, out.parameters);
   else if (kind == "separable")
     out.ratio = std::make_shared<const SeparableRatio>(content, out.parameters);
+  else if (kind == "density")
+    out.ratio = std::make_shared<const DensityRatio>(content, out.parameters);
+  else if (kind == "learned")
+    out.ratio = std::make_shared<const LearnedRatio>(content, out.parameters);
   else if (kind == "classifier")
     out.ratio = std::make_shared<const ParameterizedClassifierRatio>(content, out.parameters);
   else
@@ -268,6 +333,8 @@ void bind_ratios(py::module_& module) {
       .def_readonly("feature_names", &AnyRatio::feature_names)
       .def("log_ratios", &log_ratios, py::arg("x"), py::arg("numerator") = py::none(),
            py::arg("denominator") = py::none())
+      .def_property_readonly("candidates", &candidates)
+      .def("table", &table_of, py::arg("x"), py::arg("points"))
       .def("count_outside",
            [](const AnyRatio& self, py::handle x) {
              const auto table =
@@ -294,6 +361,8 @@ void bind_ratios(py::module_& module) {
   module.def("decomposed_ratio", &decomposed);
   module.def("parameterized_ratio", &parameterized);
   module.def("separable_ratio", &separable);
+  module.def("density_ratio", &density);
+  module.def("learned_ratio", &learned);
 }
 
 }  // namespace neyman::python

@@ -31,8 +31,8 @@ from neyman.measurements import (MeasurementSummary, StatisticalModel, UnbinnedC
                                  UnbinnedEvents, Workspace)
 from neyman.pipeline import Model, Record, Result, Study, load_model, run, stage_names
 from neyman.progress import ProgressState, set_progress
-from neyman.ratios import (ClassifierRatio, DecomposedRatio, ExactRatio, ParameterizedRatio, Ratio,
-                           SeparableRatio, load_ratio)
+from neyman.ratios import (ClassifierRatio, DecomposedRatio, DensityRatio, ExactRatio,
+                           LearnedRatio, ParameterizedRatio, Ratio, SeparableRatio, load_ratio)
 from neyman.simulators import (Design, Distribution, DistributionFit, Empirical, Exponential, GAndK,
                                Histogram, Join, Kde, LinearTransform, Mixture, MultivariateNormal,
                                Normal, Ricker, Uniform, distribution, distribution_kinds, simulate)
@@ -48,20 +48,20 @@ def __getattr__(name: str) -> ModuleType:
 
 
 __all__ = [
-    "ArgumentError", "BoostedTrees", "Calibrator", "Classifier", "ClassifierRatio", "CompositeTest",
-    "Contour", "CoveragePoint", "DecomposedRatio", "Design", "Diagnostic", "Distribution",
-    "DistributionFit", "Empirical", "Ensemble", "Error", "ExactRatio", "Exponential", "FileError",
-    "Fit", "GAndK", "Histogram", "HistogramCalibrator", "Interval", "IsotonicCalibrator", "Join",
-    "Kde", "KdeCalibrator", "Likelihood", "LinearTransform", "Logistic", "MeasurementSummary",
-    "Mixture", "Mlp", "Model", "MultivariateNormal", "NoneCalibrator", "Normal",
-    "ParameterizedRatio", "Parameters", "ProgressState", "PythonClassifier", "PythonSimulator",
-    "RandomForest", "Ratio", "RatioEvents", "Record", "Result", "Ricker", "Samples", "Scan",
-    "SeparableRatio", "SigmoidCalibrator", "SimpleTest", "SimulatorError", "SmoothCalibrator",
-    "StatisticalModel", "Study", "StudyError", "Surface", "Toys", "UnbinnedChannel",
-    "UnbinnedEvents", "Uniform", "Workspace", "built_with", "calibrator", "calibrator_kinds",
-    "classifier", "classifier_kinds", "coverage", "diagnose", "diagnostics", "distribution",
-    "distribution_kinds", "file_columns", "k_fold", "load_calibrator", "load_classifier",
-    "load_model", "load_ratio", "measurements", "read_samples", "run", "set_progress",
-    "set_threads", "simple_test", "simulate", "split", "stage_names", "threads", "toys",
-    "write_samples",
+    "ArgumentError", "BoostedTrees", "Calibrator", "Classifier", "ClassifierRatio",
+    "CompositeTest", "Contour", "CoveragePoint", "DecomposedRatio", "DensityRatio", "Design",
+    "Diagnostic", "Distribution", "DistributionFit", "Empirical", "Ensemble", "Error",
+    "ExactRatio", "Exponential", "FileError", "Fit", "GAndK", "Histogram", "HistogramCalibrator",
+    "Interval", "IsotonicCalibrator", "Join", "Kde", "KdeCalibrator", "LearnedRatio", "Likelihood",
+    "LinearTransform", "Logistic", "MeasurementSummary", "Mixture", "Mlp", "Model",
+    "MultivariateNormal", "NoneCalibrator", "Normal", "ParameterizedRatio", "Parameters",
+    "ProgressState", "PythonClassifier", "PythonSimulator", "RandomForest", "Ratio", "RatioEvents",
+    "Record", "Result", "Ricker", "Samples", "Scan", "SeparableRatio", "SigmoidCalibrator",
+    "SimpleTest", "SimulatorError", "SmoothCalibrator", "StatisticalModel", "Study", "StudyError",
+    "Surface", "Toys", "UnbinnedChannel", "UnbinnedEvents", "Uniform", "Workspace", "built_with",
+    "calibrator", "calibrator_kinds", "classifier", "classifier_kinds", "coverage", "diagnose",
+    "diagnostics", "distribution", "distribution_kinds", "file_columns", "k_fold",
+    "load_calibrator", "load_classifier", "load_model", "load_ratio", "measurements",
+    "read_samples", "run", "set_progress", "set_threads", "simple_test", "simulate", "split",
+    "stage_names", "threads", "toys", "write_samples",
 ]

@@ -21,8 +21,8 @@ from neyman.data import Samples
 from neyman.errors import ArgumentError
 from neyman.simulators import DesignLike, Distribution, Events, as_design, core_simulator
 
-__all__ = ["ClassifierRatio", "DecomposedRatio", "ExactRatio", "ParameterizedRatio", "Ratio",
-           "SeparableRatio", "load_ratio"]
+__all__ = ["ClassifierRatio", "DecomposedRatio", "DensityRatio", "ExactRatio", "LearnedRatio",
+           "ParameterizedRatio", "Ratio", "SeparableRatio", "load_ratio"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,6 +48,11 @@ class Ratio:
     def log_ratios(self, x: Events, numerator: Theta = None, denominator: Theta = None) -> Floats:
         """log r(x; θ0, θ1) of each row of x."""
         return self._core.log_ratios(_core_of(x), numerator, denominator)
+
+    def table(self, x: Events, points: npt.ArrayLike) -> Floats:
+        """log r of each row of x (rows) at each θ of `points` (columns), up to a function of x alone,
+        of a ratio across θ. `points` has a column for each parameter."""
+        return self._core.table(_core_of(x), points)
 
     def count_outside(self, x: Events) -> int:
         """How many rows lie where the calibration has seen no event."""
@@ -199,10 +204,7 @@ class SeparableRatio(Ratio):
                  batch_size: int | None = None, learning_rate: float | None = None,
                  normalise: bool | None = None, base: str | None = None,
                  seed: int | None = None) -> None:
-        if not isinstance(events, Samples):
-            raise ArgumentError(f"SeparableRatio: events is {shown(events)}, but must be Samples with "
-                                "theta, such as neyman.simulate gives")
-        where = as_design(design, Parameters() if parameters is None else parameters)
+        where = _design_of("SeparableRatio", events, design, parameters)
         self._core = _core.separable_ratio(
             events._core, where._core,
             given(hidden=hidden, degree=degree, nodes=nodes, folds=folds, epochs=epochs,
@@ -210,9 +212,78 @@ class SeparableRatio(Ratio):
                   base=base, seed=seed))
 
 
-_classes: dict[str, type[Ratio]] = {"two-samples": ClassifierRatio, "decomposed": DecomposedRatio,
-                                    "separable": SeparableRatio, "exact": Ratio,
+class DensityRatio(Ratio):
+    """log r from a learned density: of the features given θ (log q(x|θ)), or, for datasets of one
+    event, of the parameters given x (log q(θ|x) − log π(θ), with π the design).
+
+    It follows peaks that move, correlations, scales and values in steps. Trained on events with θ
+    (see `neyman.simulate`) from the design.
+
+    >>> import neyman
+    >>> p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
+    >>> events = neyman.simulate(p, 5000, design="sobol", seed=1)
+    >>> ratio = neyman.DensityRatio(events, "sobol", p.parameters, hidden=[16], members=2, epochs=10,
+    ...                             seed=1)
+    >>> bool(abs(ratio.log_ratios([1.0], 0.5, 0.0)[0] - 0.375) < 0.15)     # μ x − μ²/2
+    True
+    """
+
+    def __init__(self, events: Samples, design: DesignLike, parameters: Any = None, *,
+                 of: str | None = None, components: int | None = None,
+                 hidden: Sequence[int] | None = None, members: int | None = None,
+                 epochs: int | None = None, batch_size: int | None = None,
+                 learning_rate: float | None = None, seed: int | None = None) -> None:
+        where = _design_of("DensityRatio", events, design, parameters)
+        self._core = _core.density_ratio(
+            events._core, where._core,
+            given(of=of, components=components, hidden=hidden, members=members, epochs=epochs,
+                  batch_size=batch_size, learning_rate=learning_rate, seed=seed))
+
+
+class LearnedRatio(Ratio):
+    """log r from the model that held-out events choose: a `SeparableRatio`, a `DensityRatio` of the
+    features, or, for datasets of one event, a mean of these and of a density of the parameters.
+
+    `effort` is "quick", "normal" or "thorough". `one_event=False` says that datasets have several
+    events, which saves the training of what serves one alone. What was tried is in `candidates`.
+    Trained on events with θ (see `neyman.simulate`) from the design.
+
+    >>> import neyman
+    >>> p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
+    >>> events = neyman.simulate(p, 4000, design="sobol", seed=1)
+    >>> ratio = neyman.LearnedRatio(events, "sobol", p.parameters, effort="quick", seed=1)
+    >>> bool(abs(ratio.log_ratios([[1.0], [0.0]], 0.5, 0.0)[0] - 0.375) < 0.15)     # μ x − μ²/2
+    True
+    >>> [one["name"] for one in ratio.candidates]
+    ['separable', 'features', 'parameters']
+    """
+
+    def __init__(self, events: Samples, design: DesignLike, parameters: Any = None, *,
+                 effort: str | None = None, one_event: bool | None = None,
+                 seed: int | None = None) -> None:
+        where = _design_of("LearnedRatio", events, design, parameters)
+        self._core = _core.learned_ratio(events._core, where._core,
+                                         given(effort=effort, one_event=one_event, seed=seed))
+
+    @property
+    def candidates(self) -> list[dict[str, Any]]:
+        """The models that were tried: `name`, `score` (nats per held-out event), how far it is
+        `behind` the highest with the error of the difference, `seconds` of training, its `share` in
+        the mean for datasets of one event, and whether it is `chosen` for those of several."""
+        return self._core.candidates
+
+
+_classes: dict[str, type[Ratio]] = {"learned": LearnedRatio, "density": DensityRatio,
+                                    "separable": SeparableRatio, "two-samples": ClassifierRatio,
+                                    "decomposed": DecomposedRatio, "exact": Ratio,
                                     "classifier": ParameterizedRatio}
+
+
+def _design_of(function: str, events: Samples, design: DesignLike, parameters: Any) -> Any:
+    if not isinstance(events, Samples):
+        raise ArgumentError(f"{function}: events is {shown(events)}, but must be Samples with theta, "
+                            "such as neyman.simulate gives")
+    return as_design(design, Parameters() if parameters is None else parameters)
 
 
 def _options(function: str, **counts: int | None) -> dict[str, Any]:

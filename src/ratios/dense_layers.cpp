@@ -39,7 +39,7 @@ DenseLayers::Workspace DenseLayers::workspace() const {
   for (const auto& layer : layers_) {
     work.values.emplace_back(tile * layer.out);
     work.derivatives.emplace_back(tile * layer.out);
-    widest = std::max(widest, layer.out);  // no gradient of the inputs is asked for
+    widest = std::max({widest, layer.out, round_up(layer.in, 8)});
   }
   work.above = mlp::Buffer(tile * widest);
   work.below = mlp::Buffer(tile * widest);
@@ -87,6 +87,27 @@ void DenseLayers::backward(mlp::Dense x, std::size_t rows, Workspace& work, floa
                      {below, layer.in}, rows, layer.in);
     std::swap(above, below);
   }
+}
+
+mlp::Dense DenseLayers::backward_to_inputs(std::size_t rows, Workspace& work) const {
+  const auto& kernels = mlp::kernels();
+  float* above = work.above.data();
+  float* below = work.below.data();
+  std::size_t stride = 8;
+  for (std::size_t l = layers_.size(); l-- > 0;) {
+    const Layer& layer = layers_[l];
+    const float* slope = work.derivatives[l].data();
+    for (std::size_t i = 0; i < rows * layer.out; ++i) above[i] *= slope[i];
+    stride = round_up(layer.in, 8);
+    float* transposed = work.transposed.data();
+    for (std::size_t i = 0; i < layer.in; ++i)
+      for (std::size_t o = 0; o < layer.out; ++o)
+        transposed[o * stride + i] = weights_[layer.weights + i * layer.out + o];
+    kernels.multiply({above, layer.out}, layer.out, {transposed, stride}, nullptr, {below, stride},
+                     rows, stride);
+    std::swap(above, below);
+  }
+  return {above, stride};
 }
 
 DenseLayers::Trace DenseLayers::trace(std::vector<double> x) const {

@@ -43,6 +43,10 @@ class DenseLayers {
   /// Adds the gradient of a loss; `work.above` holds its derivatives by the outputs.
   void backward(mlp::Dense x, std::size_t rows, Workspace& work, float* gradient) const;
 
+  /// The derivatives of a loss by the inputs, rows × inputs; `work.above` holds those by the
+  /// outputs.
+  mlp::Dense backward_to_inputs(std::size_t rows, Workspace& work) const;
+
   /// One row in double precision: values and slopes of each layer.
   struct Trace {
     std::vector<std::vector<double>> values, slopes;

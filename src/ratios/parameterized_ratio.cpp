@@ -3,9 +3,25 @@
 #include <Eigen/Dense>
 
 #include "neyman/core/check.hpp"
+#include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
 
 namespace neyman {
+
+std::vector<double> SummedRatio::at(MatrixView points) const {
+  std::vector<double> out(points.rows());
+  parallel_tasks(points.rows(), [&](std::size_t g) { out[g] = (*this)(points.row(g), {}); });
+  return out;
+}
+
+Matrix ParameterizedRatio::table(MatrixView x, MatrixView points) const {
+  Matrix out(x.rows(), points.rows());
+  for (std::size_t j = 1; j < points.rows(); ++j) {
+    const auto column = log_ratios(x, points.row(j), points.row(0));
+    for (std::size_t i = 0; i < x.rows(); ++i) out(i, j) = column[i];
+  }
+  return out;
+}
 
 Matrix SummedRatio::simulation_replicas(MatrixView points, std::size_t count,
                                         std::uint64_t seed) const {

@@ -12,6 +12,7 @@
 #include "neyman/core/random.hpp"
 #include "neyman/data/splits.hpp"
 #include "neyman/distributed/tasks.hpp"
+#include "ratios/designed_events.hpp"
 #include "ratios/linear_directions.hpp"
 #include "ratios/separable_features.hpp"
 #include "ratios/separable_fit.hpp"
@@ -148,18 +149,6 @@ std::vector<double> expected_weights(const Samples& events, std::span<const doub
   return out;
 }
 
-void check_events(const char* function, const Samples& events, const Design& design) {
-  events.check(function);
-  const std::size_t parameters = design.parameters().size();
-  if (events.theta.rows() != events.size() || events.theta.cols() != parameters)
-    fail_argument(function, "events.theta",
-                  std::to_string(events.theta.rows()) + " × " + std::to_string(events.theta.cols()),
-                  std::to_string(events.size()) + " × " + std::to_string(parameters) +
-                      ": the θ that each event was simulated at");
-  if (design.single())
-    fail_argument(function, "design", "one point", "a distribution over several θ");
-}
-
 }  // namespace
 
 SeparableRatio::Config SeparableRatio::Config::from(Settings settings) {
@@ -194,7 +183,7 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
                                Progress* progress, Tasks* tasks, std::span<const double> mean_signs)
     : ParameterizedRatio(design.parameters()) {
   constexpr const char* function = "SeparableRatio";
-  check_events(function, events, design);
+  across::check_designed_events(function, events, design);
   check_weights(function, events, mean_signs);
   check_at_least(function, "config.folds", config.folds, 2);
   if (config.base == Base::density && !MixtureDensity::possible(events.features()))
@@ -205,12 +194,7 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
   const std::size_t d = parameters_.size(), n = events.size();
   basis_ = PolynomialBasis(parameters_, config.degree > 0 ? config.degree : default_degree(d));
   normaliser_ = PolynomialBasis(parameters_, normaliser_degree(d));
-  for (std::size_t f = 0; f < events.features(); ++f) {
-    const auto column = events.x.column(f);
-    const auto [low, high] = std::minmax_element(column.begin(), column.end());
-    low_.push_back(*low);
-    high_.push_back(*high);
-  }
+  ranges_ = std::make_unique<across::FeatureRanges>(events.x);
 
   const auto partition =
       events.groups.empty()
@@ -353,7 +337,7 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
 
 SeparableRatio::~SeparableRatio() = default;
 
-std::size_t SeparableRatio::features() const { return low_.size(); }
+std::size_t SeparableRatio::features() const { return ranges_->size(); }
 
 double SeparableRatio::resolution() const {
   double total = 0.0;
@@ -641,22 +625,13 @@ Matrix SeparableRatio::functions_of(MatrixView x,
   return out;
 }
 
-std::size_t SeparableRatio::count_outside(MatrixView x) const {
-  std::size_t outside = 0;
-  for (std::size_t i = 0; i < x.rows(); ++i) {
-    bool out = false;
-    for (std::size_t f = 0; f < x.cols(); ++f) out |= x(i, f) < low_[f] || x(i, f) > high_[f];
-    outside += out ? 1 : 0;
-  }
-  return outside;
-}
+std::size_t SeparableRatio::count_outside(MatrixView x) const { return ranges_->count_outside(x); }
 
 void SeparableRatio::save(Archive& archive) const {
   archive.set("kind", kind());
   archive.set("degree", basis_.degree());
   archive.set("normaliser_degree", normaliser_.degree());
-  archive.set("low", low_);
-  archive.set("high", high_);
+  ranges_->save(archive);
   archive.set("folds", folds_.size());
   for (std::size_t k = 0; k < folds_.size(); ++k)
     folds_[k]->save(archive.child("fold" + std::to_string(k)));
@@ -670,16 +645,14 @@ SeparableRatio::SeparableRatio(const Archive& archive, ParameterSpace parameters
     throw FileError("the separable ratio has a degree or a number of folds that is not allowed");
   basis_ = PolynomialBasis(parameters_, static_cast<std::size_t>(degree));
   normaliser_ = PolynomialBasis(parameters_, static_cast<std::size_t>(of_c));
-  low_ = archive.numbers("low");
-  high_ = archive.numbers("high");
+  ranges_ = std::make_unique<across::FeatureRanges>(across::FeatureRanges::load(archive));
   for (std::size_t k = 0; k < static_cast<std::size_t>(folds); ++k) {
     auto fold = std::make_unique<Fold>(Fold::load(archive.child("fold" + std::to_string(k))));
     const std::size_t size = fold->features.size(), groups = fold->influence.rows();
-    if (fold->density && (fold->density->features() != low_.size() ||
+    if (fold->density && (fold->density->features() != features() ||
                           fold->density->parameters() != parameters_.size()))
       throw FileError("the density of the separable ratio has other features or parameters");
-    if (fold->whitening.features() != low_.size() || fold->features.inputs() != low_.size() ||
-        high_.size() != low_.size() ||
+    if (fold->whitening.features() != features() || fold->features.inputs() != features() ||
         fold->coefficients.size() != size * round_up(basis_.size(), 8) ||
         fold->influence.cols() != size * basis_.size() ||
         fold->normalisation.size() != normaliser_.size() ||

@@ -21,6 +21,8 @@ class SummedRatio {
   virtual ~SummedRatio() = default;
   /// ℓ(θ), and ∂ℓ/∂θ where `gradient` is not empty.
   virtual double operator()(std::span<const double> point, std::span<double> gradient) const = 0;
+  /// ℓ at many θ, one per row.
+  virtual std::vector<double> at(MatrixView points) const;
   /// Whether `gradient` may be asked for.
   virtual bool differentiable() const = 0;
   /// The covariance of ∂ℓ/∂θ at θ from finite simulation (training or calibration events);
@@ -46,6 +48,8 @@ class ParameterizedRatio : public Ratio {
   /// outlive it.
   virtual std::unique_ptr<SummedRatio> over(MatrixView x,
                                             std::span<const double> event_weights = {}) const = 0;
+  /// log r(x_i; θ_j) up to a function of x alone: one row per event, one column per point.
+  virtual Matrix table(MatrixView x, MatrixView points) const;
   virtual void save(Archive& archive) const = 0;
 
  protected:

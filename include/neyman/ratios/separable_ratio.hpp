@@ -16,6 +16,10 @@
 
 namespace neyman {
 
+namespace across {
+class FeatureRanges;
+}
+
 /// A parameterised ratio whose logarithm is a sum of products of functions of x and of θ,
 ///
 ///   log r(x; θ, θ1) = h(x, θ) − c(θ) − h(x, θ1) + c(θ1),   h(x, θ) = Σ_k f_k(x) P_k(θ),
@@ -146,7 +150,7 @@ class SeparableRatio final : public ParameterizedRatio {
   Matrix functions_of(MatrixView x, const std::vector<std::vector<double>>& coefficients) const;
 
   PolynomialBasis basis_, normaliser_;
-  std::vector<double> low_, high_;  // of each feature over the training events
+  std::unique_ptr<across::FeatureRanges> ranges_;
   std::vector<std::unique_ptr<Fold>> folds_;
 };
 

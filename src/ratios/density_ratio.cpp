@@ -1,0 +1,508 @@
+#include "neyman/ratios/density_ratio.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "neyman/core/check.hpp"
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/random.hpp"
+#include "neyman/data/splits.hpp"
+#include "ratios/conditional_density.hpp"
+#include "ratios/designed_events.hpp"
+#include "ratios/recentring.hpp"
+
+namespace neyman {
+
+using namespace across;
+
+namespace {
+
+/// Where there is one member alone, so large a part of the events tells when to stop.
+constexpr std::size_t parts_of_one = 10;
+
+std::size_t default_batch(std::size_t events) {
+  return std::clamp<std::size_t>(events / 200 / 32 * 32, 32, 512);
+}
+
+/// √(2π) times the normal probability between a and b.
+double normal_integral(double a, double b) {
+  if (b < 0.0) return normal_integral(-b, -a);  // without loss of digits in the tails
+  constexpr double root_half = 0.7071067811865476, root_half_pi = 1.2533141373155003;
+  return root_half_pi * (std::erfc(a * root_half) - std::erfc(b * root_half));
+}
+
+/// log π(θ) of a design, of θ in units of the ranges.
+double log_prior(const Design& design, std::span<const double> point) {
+  if (design.config().kind != Design::Kind::normal) return 0.0;
+  double out = 0.0;
+  for (std::size_t p = 0; p < point.size(); ++p) {
+    const auto& range = design.parameters()[p];
+    const auto& mean = design.config().mean;
+    const double middle = mean.empty() ? 0.5 * (range.low + range.high) : mean[p];
+    const double sigma = design.config().sigma[p];
+    out += std::log((range.high - range.low) / sigma) -
+           0.5 * std::pow((point[p] - middle) / sigma, 2) -
+           std::log(normal_integral((range.low - middle) / sigma, (range.high - middle) / sigma));
+  }
+  return out;
+}
+
+/// The slope of `log_prior` in θ_p.
+double prior_slope(const Design& design, std::span<const double> point, std::size_t p) {
+  if (design.config().kind != Design::Kind::normal) return 0.0;
+  const auto& range = design.parameters()[p];
+  const auto& mean = design.config().mean;
+  const double middle = mean.empty() ? 0.5 * (range.low + range.high) : mean[p];
+  return -(point[p] - middle) / std::pow(design.config().sigma[p], 2);
+}
+
+std::vector<FeatureScale> scales_of(const ParameterSpace& parameters) {
+  std::vector<FeatureScale> out;
+  for (const auto& parameter : parameters)
+    out.push_back(FeatureScale::of_range(parameter.low, parameter.high));
+  return out;
+}
+
+}  // namespace
+
+struct DensityRatio::Learned {
+  Design design;
+  FeatureRanges ranges;
+  std::vector<FeatureScale> features, parameters;
+  std::vector<ConditionalDensity> members;
+  std::size_t parts = 0;  // of the events, of which each member lacks one
+  Recentring recentring;  // of a density of the features
+
+  /// θ as the density takes it.
+  ConditionalDensity::Side side_of(MatrixView points) const {
+    if (recentring.empty()) return ConditionalDensity::side(parameters, points);
+    Matrix moved(points.rows(), points.cols());
+    for (std::size_t j = 0; j < points.rows(); ++j) {
+      const auto to = recentring(points.row(j));
+      std::copy(to.begin(), to.end(), moved.row(j).begin());
+    }
+    return ConditionalDensity::side(parameters, moved);
+  }
+
+  /// log of the mean of the members' q: normalised as each of them is, which a mean of their logs
+  /// would not be. `logs` gets those of each member, one after the other.
+  std::vector<double> log_mean(const ConditionalDensity::Side& v, const ConditionalDensity::Side& u,
+                               std::vector<double>& logs) const {
+    const std::size_t rows = ConditionalDensity::rows(v, u), count = members.size();
+    logs.resize(count * rows);
+    for (std::size_t k = 0; k < count; ++k) members[k].values(v, u, logs.data() + k * rows);
+    std::vector<double> out(rows);
+    for (std::size_t i = 0; i < rows; ++i) {
+      double most = logs[i], sum = 0.0;
+      for (std::size_t k = 1; k < count; ++k) most = std::max(most, logs[k * rows + i]);
+      for (std::size_t k = 0; k < count; ++k) sum += std::exp(logs[k * rows + i] - most);
+      out[i] = most + std::log(sum / static_cast<double>(count));
+    }
+    return out;
+  }
+
+  const std::vector<FeatureScale>& given(Of of) const {
+    return of == Of::features ? parameters : features;
+  }
+  const std::vector<FeatureScale>& target(Of of) const {
+    return of == Of::features ? features : parameters;
+  }
+};
+
+DensityRatio::Config DensityRatio::Config::from(Settings settings) {
+  Config config;
+  if (settings.choice({"of",
+                       "of what the density is: the features given θ, or the parameters given x, "
+                       "for datasets of one event"},
+                      "features", {"features", "parameters"}) == "parameters")
+    config.of = Of::parameters;
+  config.components =
+      settings.count({"components", "normal densities in each mixture"}, config.components, 1, 64);
+  config.hidden = settings.whole_numbers(
+      {"hidden",
+       "width of each hidden layer, rounded up to multiples of 16; []: [32, 32] below 30 000 "
+       "events, [64, 64, 64] above"},
+      config.hidden, Limits::between(1, 4096));
+  config.members =
+      settings.count({"members", "densities that are trained, each without a part of the events"},
+                     config.members, 1, 100);
+  config.epochs = settings.count({"epochs", "passes over the data; 0: by their number, 4 to 200"},
+                                 config.epochs, 0, 100000);
+  config.batch_size = settings.count({"batch_size", "rows a step; 0: by their number, 32 to 512"},
+                                     config.batch_size, 0, 1 << 24);
+  config.learning_rate =
+      settings.number({"learning_rate", "the highest of a cosine with a short rise"},
+                      config.learning_rate, Limits::positive());
+  return config;
+}
+
+DensityRatio::DensityRatio(const Samples& events, const Design& design, const Config& config,
+                           Progress* progress, Tasks* tasks)
+    : ParameterizedRatio(design.parameters()), of_(config.of) {
+  constexpr const char* function = "DensityRatio";
+  check_designed_events(function, events, design);
+  if (events.weighted()) check_non_negative(function, "events.weights", events.weights);
+  check_at_least(function, "config.members", config.members, 1);
+  check_at_least(function, "config.components", config.components, 1);
+  check_at_least(function, "events.size()", events.size(), 20 * config.members);
+  if (of_ == Of::parameters && !design.rows().empty())
+    fail_argument(function, "config.of", fmt::format("parameters, with a {} design", design.kind()),
+                  "features where the θ of the events have no density that is known");
+  learned_.reset(
+      new Learned{design, FeatureRanges(events.x), {}, scales_of(parameters_), {}, 0, {}});
+  for (std::size_t f = 0; f < events.features(); ++f)
+    learned_->features.emplace_back(events.x.column(f));
+  learned_->parts = std::max(config.parts, config.members > 1 ? config.members : parts_of_one);
+  const std::size_t n = events.size();
+  const auto x = ConditionalDensity::side(learned_->features, events.x);
+  const auto theta = ConditionalDensity::side(learned_->parameters, events.theta);
+  const std::uint64_t split = derive_seed(config.seed, "folds");
+  const auto partition = events.groups.empty()
+                             ? k_fold(n, learned_->parts, split)
+                             : group_k_fold(events.groups, learned_->parts, split);
+  const auto learn = [&](std::size_t k) {
+    Progress part(progress, Progress::fine);
+    const auto others = all_but(partition, k);
+    const std::vector<std::uint32_t> train(others.begin(), others.end()),
+        held_out(partition[k].begin(), partition[k].end());
+    MixtureFactor::Options options;
+    options.components = config.components;
+    options.hidden = config.hidden.empty() ? default_hidden(n) : config.hidden;
+    options.epochs = config.epochs > 0 ? config.epochs : default_epochs(n);
+    options.batch_size = config.batch_size > 0 ? config.batch_size : default_batch(n);
+    options.learning_rate = config.learning_rate;
+    options.seed = derive_seed(config.seed, "member", k);
+    const bool forward = of_ == Of::features;
+    return ConditionalDensity(forward ? theta : x, forward ? x : theta, learned_->target(of_),
+                              events.weights, train, held_out, options, &part);
+  };
+  const std::size_t given = learned_->given(of_).size();
+  const Archived fields{[](const ConditionalDensity& made, Archive& to) { made.save(to); },
+                        [&](const Archive& from) {
+                          return ConditionalDensity::load(from, given, learned_->target(of_));
+                        }};
+  learned_->members = spread<ConditionalDensity>(tasks, config.members, learn, fields);
+  if (of_ == Of::features) recentre(events, partition);
+}
+
+void DensityRatio::recentre(const Samples& events, const Partition& partition) {
+  // Each member's scores at events that it has not learned from.
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < members(); ++k)
+    order.insert(order.end(), partition[k].begin(), partition[k].end());
+  Matrix scores(order.size(), parameters_.size());
+  std::size_t at = 0;
+  for (std::size_t k = 0; k < members(); ++k) {
+    const Samples part = events.take(partition[k]);
+    const Matrix slopes =
+        learned_->members[k].slopes(ConditionalDensity::side(learned_->parameters, part.theta),
+                                    ConditionalDensity::side(learned_->features, part.x));
+    for (std::size_t i = 0; i < part.size(); ++i, ++at)
+      for (std::size_t p = 0; p < parameters_.size(); ++p)
+        scores(at, p) = slopes(i, p) * learned_->parameters[p].slope() * FeatureScale::per_place;
+  }
+  const Samples used = events.take(order);
+  learned_->recentring = Recentring(parameters_, used.theta, scores, used.weights);
+}
+
+DensityRatio::~DensityRatio() = default;
+
+std::size_t DensityRatio::default_epochs(std::size_t events) {
+  // Some 4000 steps: few events are seen often, many seldom.
+  return std::clamp<std::size_t>(2500000 / std::max<std::size_t>(events, 1), 4, 200);
+}
+
+std::vector<std::size_t> DensityRatio::default_hidden(std::size_t events) {
+  constexpr std::size_t many = 30000;
+  if (events < many) return {32, 32};
+  return {64, 64, 64};
+}
+
+std::size_t DensityRatio::members() const { return learned_->members.size(); }
+
+std::size_t DensityRatio::features() const { return learned_->ranges.size(); }
+
+double DensityRatio::held_out() const {
+  double sum = 0.0;
+  for (const auto& member : learned_->members) sum += member.held_out();
+  return sum / static_cast<double>(learned_->members.size());
+}
+
+Matrix DensityRatio::draw(std::span<const double> x, std::size_t count, std::uint64_t seed) const {
+  check_proposal("DensityRatio::draw", x.size());
+  RandomStream random(seed, "points of a density");
+  Matrix out = learned_->members[0].draw(
+      ConditionalDensity::side(learned_->features, MatrixView(x.data(), 1, x.size())), count,
+      random);
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t p = 0; p < parameters_.size(); ++p) {
+      const auto& range = parameters_[p];
+      out(i, p) =
+          std::clamp(range.low + out(i, p) * (range.high - range.low), range.low, range.high);
+    }
+  return out;
+}
+
+std::vector<double> DensityRatio::log_weights(std::span<const double> x, MatrixView points) const {
+  check_proposal("DensityRatio::log_weights", x.size());
+  std::vector<double> out(points.rows());
+  learned_->members[0].values(
+      ConditionalDensity::side(learned_->features, MatrixView(x.data(), 1, x.size())),
+      ConditionalDensity::side(learned_->parameters, points), out.data());
+  for (std::size_t j = 0; j < out.size(); ++j) out[j] -= log_prior(learned_->design, points.row(j));
+  return out;
+}
+
+void DensityRatio::check_proposal(const char* function, std::size_t features_given) const {
+  check_same_size(function, "x", features_given, features(), "one value for each feature");
+  if (of_ != Of::parameters)
+    fail_argument(function, "the ratio", "one of a density of the features",
+                  "one of a density of the parameters");
+}
+
+Matrix DensityRatio::table(MatrixView x, MatrixView points) const {
+  check_same_size("DensityRatio::table", "x", x.cols(), features(), "one column for each feature");
+  check_same_size("DensityRatio::table", "points", points.cols(), parameters_.size(),
+                  "one column for each parameter");
+  const auto events = ConditionalDensity::side(learned_->features, x);
+  const auto theta = learned_->side_of(points);
+  const auto row_of = [](const ConditionalDensity::Side& side, std::size_t i) {
+    ConditionalDensity::Side out;
+    out.rows = 1;
+    out.columns = side.columns;
+    const auto begin = static_cast<std::ptrdiff_t>(i * side.columns),
+               end = begin + static_cast<std::ptrdiff_t>(side.columns);
+    out.z.assign(side.z.begin() + begin, side.z.begin() + end);
+    out.places.assign(side.places.begin() + begin, side.places.begin() + end);
+    return out;
+  };
+  Matrix out(x.rows(), points.rows());
+  // What the density is given is the same for a whole row or column.
+  const bool forward = of_ == Of::features;
+  parallel_tasks(forward ? points.rows() : x.rows(), [&](std::size_t k) {
+    std::vector<double> logs;
+    const auto values =
+        learned_->log_mean(row_of(forward ? theta : events, k), forward ? events : theta, logs);
+    for (std::size_t m = 0; m < values.size(); ++m) (forward ? out(m, k) : out(k, m)) = values[m];
+  });
+  if (!forward)
+    for (std::size_t j = 0; j < points.rows(); ++j) {
+      const double prior = log_prior(learned_->design, points.row(j));
+      for (std::size_t i = 0; i < x.rows(); ++i) out(i, j) -= prior;
+    }
+  return out;
+}
+
+LogRatios DensityRatio::log_ratios(MatrixView x, std::span<const double> numerator,
+                                   std::span<const double> denominator) const {
+  parameters_.check_inside("DensityRatio::log_ratios", numerator);
+  parameters_.check_inside("DensityRatio::log_ratios", denominator);
+  Matrix points(2, numerator.size());
+  std::copy(numerator.begin(), numerator.end(), points.row(0).begin());
+  std::copy(denominator.begin(), denominator.end(), points.row(1).begin());
+  const Matrix both = table(x, points);
+  LogRatios out(x.rows());
+  for (std::size_t i = 0; i < x.rows(); ++i)
+    out[i] = std::clamp(both(i, 0) - both(i, 1), -log_ratio_limit, log_ratio_limit);
+  return out;
+}
+
+/// ℓ(θ) = Σ u_i log q: the events on their scales.
+class DensityRatio::Sum final : public SummedRatio {
+ public:
+  Sum(const DensityRatio& of, MatrixView x, std::span<const double> weights)
+      : of_(of), learned_(*of.learned_), x_(ConditionalDensity::side(learned_.features, x)) {
+    weights_.assign(weights.begin(), weights.end());
+    if (weights.empty()) weights_.assign(x.rows(), 1.0);
+    for (const double weight : weights_) total_ += weight;
+  }
+
+  bool differentiable() const override { return true; }
+
+  double operator()(std::span<const double> point, std::span<double> gradient) const override {
+    const auto theta = of_point(point);
+    std::vector<double> logs;
+    const auto values = learned_.log_mean(given(theta), target(theta), logs);
+    double value = -total_ * log_prior_at(point);
+    for (std::size_t i = 0; i < values.size(); ++i) value += weights_[i] * values[i];
+    if (gradient.empty()) return value;
+    std::fill(gradient.begin(), gradient.end(), 0.0);
+    const std::size_t rows = values.size(), count = learned_.members.size();
+    std::vector<double> mine(rows), slopes(gradient.size());
+    for (std::size_t k = 0; k < count; ++k) {
+      for (std::size_t i = 0; i < rows; ++i)
+        mine[i] =
+            weights_[i] * std::exp(logs[k * rows + i] - values[i]) / static_cast<double>(count);
+      slopes_of(learned_.members[k], theta, mine, slopes);
+      for (std::size_t p = 0; p < slopes.size(); ++p) gradient[p] += slopes[p];
+    }
+    by_moved(point, gradient);
+    if (of_.of_ == Of::parameters)
+      for (std::size_t p = 0; p < gradient.size(); ++p)
+        gradient[p] -= total_ * prior_slope(learned_.design, point, p);
+    return value;
+  }
+
+  std::vector<double> at(MatrixView points) const override {
+    // Of one event all θ go through the networks side by side.
+    if (x_.rows != 1) return SummedRatio::at(points);
+    const auto theta = learned_.side_of(points);
+    std::vector<double> logs;
+    auto out = learned_.log_mean(given(theta), target(theta), logs);
+    for (std::size_t g = 0; g < out.size(); ++g)
+      out[g] = weights_[0] * (out[g] - log_prior_at(points.row(g)));
+    return out;
+  }
+
+  /// What recentring leaves: the noise of the events that it was found with.
+  Matrix simulation_gradient_covariance(std::span<const double> point) const override {
+    const std::size_t d = point.size();
+    if (learned_.recentring.empty()) return scatter(point);
+    const Matrix shift = learned_.recentring.covariance(point), information = fisher(point);
+    Matrix out(d, d);
+    for (std::size_t p = 0; p < d; ++p)
+      for (std::size_t q = 0; q < d; ++q)
+        for (std::size_t i = 0; i < d; ++i)
+          for (std::size_t j = 0; j < d; ++j)
+            out(p, q) += information(p, i) * shift(i, j) * information(j, q);
+    return out;
+  }
+
+ private:
+  /// From the members' scatter, as a jackknife: each lacks one of P parts of the events, so that
+  /// their variance is P / (P − 1)² of that of one training with all (Efron and Stein 1981). What
+  /// they differ by because they began elsewhere counts as much, and their mean has less of that.
+  Matrix scatter(std::span<const double> point) const {
+    const std::size_t d = point.size(), count = learned_.members.size();
+    Matrix out(d, d), slopes(count, d);
+    if (count < 2) return out;
+    std::vector<double> mean(d, 0.0);
+    const auto theta = of_point(point);
+    for (std::size_t k = 0; k < count; ++k) {
+      slopes_of(learned_.members[k], theta, weights_, slopes.row(k));
+      for (std::size_t p = 0; p < d; ++p) mean[p] += slopes(k, p) / static_cast<double>(count);
+    }
+    const auto parts = static_cast<double>(learned_.parts);
+    const double factor = (parts - 1.0) * (parts - 1.0) / parts / static_cast<double>(count - 1);
+    for (std::size_t k = 0; k < count; ++k)
+      for (std::size_t p = 0; p < d; ++p)
+        for (std::size_t q = 0; q < d; ++q)
+          out(p, q) += factor * (slopes(k, p) - mean[p]) * (slopes(k, q) - mean[q]);
+    return out;
+  }
+
+  /// Σ u s sᵀ over the events, of the members' mean score s at θ.
+  Matrix fisher(std::span<const double> point) const {
+    const std::size_t n = x_.rows, d = point.size();
+    Matrix same(n, d);
+    for (std::size_t i = 0; i < n; ++i) std::copy(point.begin(), point.end(), same.row(i).begin());
+    const auto theta = learned_.side_of(same);
+    Matrix scores(n, d), out(d, d);
+    for (const auto& member : learned_.members) {
+      const Matrix slopes = member.slopes(theta, x_);
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t p = 0; p < d; ++p)
+          scores(i, p) += slopes(i, p) * learned_.parameters[p].slope() * FeatureScale::per_place /
+                          static_cast<double>(learned_.members.size());
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t p = 0; p < d; ++p)
+        for (std::size_t q = 0; q < d; ++q) out(p, q) += weights_[i] * scores(i, p) * scores(i, q);
+    return out;
+  }
+
+  using Side = ConditionalDensity::Side;
+  Side of_point(std::span<const double> point) const {
+    return learned_.side_of(MatrixView(point.data(), 1, point.size()));
+  }
+  const Side& given(const Side& theta) const { return of_.of_ == Of::features ? theta : x_; }
+  const Side& target(const Side& theta) const { return of_.of_ == Of::features ? x_ : theta; }
+  double log_prior_at(std::span<const double> point) const {
+    return of_.of_ == Of::features ? 0.0 : log_prior(learned_.design, point);
+  }
+
+  /// From derivatives by θ + ε(θ) to those by θ.
+  void by_moved(std::span<const double> point, std::span<double> gradient) const {
+    if (learned_.recentring.empty()) return;
+    Matrix jacobian;
+    learned_.recentring(point, &jacobian);
+    const std::vector<double> moved(gradient.begin(), gradient.end());
+    for (std::size_t q = 0; q < gradient.size(); ++q) {
+      gradient[q] = 0.0;
+      for (std::size_t p = 0; p < moved.size(); ++p) gradient[q] += moved[p] * jacobian(p, q);
+    }
+  }
+
+  /// ∂/∂θ Σ u_i log q of one member.
+  void slopes_of(const ConditionalDensity& member, const Side& theta,
+                 std::span<const double> weights, std::span<double> slopes) const {
+    const bool forward = of_.of_ == Of::features;
+    member.sum(given(theta), target(theta), weights, forward ? slopes : std::span<double>(),
+               forward ? std::span<double>() : slopes);
+    for (std::size_t p = 0; p < slopes.size(); ++p)
+      slopes[p] *= learned_.parameters[p].slope() * (forward ? FeatureScale::per_place : 1.0);
+  }
+
+  const DensityRatio& of_;
+  const Learned& learned_;
+  ConditionalDensity::Side x_;
+  std::vector<double> weights_;
+  double total_ = 0.0;
+};
+
+std::unique_ptr<SummedRatio> DensityRatio::over(MatrixView x,
+                                                std::span<const double> event_weights) const {
+  check_same_size("DensityRatio::over", "x", x.cols(), features(), "one column for each feature");
+  if (!event_weights.empty())
+    check_same_size("DensityRatio::over", "event_weights", event_weights.size(), x.rows(),
+                    "one for each event");
+  return std::make_unique<Sum>(*this, x, event_weights);
+}
+
+std::size_t DensityRatio::count_outside(MatrixView x) const {
+  return learned_->ranges.count_outside(x);
+}
+
+void DensityRatio::save(Archive& archive) const {
+  archive.set("kind", kind());
+  archive.set("of", of_ == Of::features ? "features" : "parameters");
+  learned_->ranges.save(archive);
+  learned_->design.save(archive.child("design"));
+  archive.set("members", learned_->members.size());
+  archive.set("parts", learned_->parts);
+  learned_->recentring.save(archive.child("recentring"));
+  for (std::size_t f = 0; f < learned_->features.size(); ++f)
+    learned_->features[f].save(archive.child("feature" + std::to_string(f)));
+  for (std::size_t k = 0; k < learned_->members.size(); ++k)
+    learned_->members[k].save(archive.child("member" + std::to_string(k)));
+}
+
+DensityRatio::DensityRatio(const Archive& archive, ParameterSpace parameters)
+    : ParameterizedRatio(std::move(parameters)) {
+  const auto& of = archive.text("of");
+  if (of != "features" && of != "parameters")
+    throw FileError("the density ratio is of something that does not exist: " + of);
+  of_ = of == "features" ? Of::features : Of::parameters;
+  const auto members = archive.integer("members"), parts = archive.integer("parts");
+  if (members < 1 || members > 1000 || parts < 2 || parts > 100000)
+    throw FileError("the density ratio has a number of members that is not allowed");
+  learned_.reset(new Learned{Design(archive.child("design"), parameters_),
+                             FeatureRanges::load(archive),
+                             {},
+                             scales_of(parameters_),
+                             {},
+                             static_cast<std::size_t>(parts),
+                             Recentring::load(archive.child("recentring"), parameters_)});
+  for (std::size_t f = 0; f < features(); ++f)
+    learned_->features.push_back(FeatureScale::load(archive.child("feature" + std::to_string(f))));
+  for (std::size_t k = 0; k < static_cast<std::size_t>(members); ++k)
+    learned_->members.push_back(
+        ConditionalDensity::load(archive.child("member" + std::to_string(k)),
+                                 learned_->given(of_).size(), learned_->target(of_)));
+}
+
+}  // namespace neyman

@@ -1,0 +1,246 @@
+#include "neyman/ratios/density_ratio.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
+#include "neyman/core/random.hpp"
+#include "ratios/two_means.hpp"
+
+namespace neyman {
+namespace {
+
+using test::data_at;
+using test::exact_log_density;
+using test::plane;
+using test::plane_design;
+using test::simulate_plane;
+
+DensityRatio::Config quick_density(DensityRatio::Of of = DensityRatio::Of::features) {
+  DensityRatio::Config config;
+  config.of = of;
+  config.hidden = {32};
+  config.components = 4;
+  config.members = 2;
+  config.parts = 5;
+  config.seed = 1;
+  return config;
+}
+
+/// Trained once for the tests that only look at it.
+const DensityRatio& trained_density(DensityRatio::Of of) {
+  static const auto events = simulate_plane(plane_design(), 20000, 1);
+  static const DensityRatio features(events, plane_design(),
+                                     quick_density(DensityRatio::Of::features));
+  static const DensityRatio parameters(events, plane_design(),
+                                       quick_density(DensityRatio::Of::parameters));
+  return of == DensityRatio::Of::features ? features : parameters;
+}
+
+constexpr DensityRatio::Of both_kinds[] = {DensityRatio::Of::features,
+                                           DensityRatio::Of::parameters};
+
+// log r has a spread of 1.2 here; with 20 000 events its mean over two members is off by some 0.1.
+TEST(DensityRatio, ComesCloseToTheExactRatio) {
+  const std::vector<double> theta0{0.5, -0.5}, theta1{-0.5, 1.0};
+  const Matrix x = data_at(theta0, 2000, 3);
+  for (const auto of : both_kinds) {
+    const auto learned = trained_density(of).log_ratios(x, theta0, theta1);
+    double squares = 0.0;
+    for (std::size_t i = 0; i < x.rows(); ++i)
+      squares += std::pow(
+          learned[i] - exact_log_density(x.row(i), theta0) + exact_log_density(x.row(i), theta1),
+          2);
+    EXPECT_LT(std::sqrt(squares / 2000.0), 0.2);
+  }
+}
+
+TEST(DensityRatio, AllWaysLeadToTheSame) {
+  const Matrix x = data_at({0.3, 0.7}, 70, 4);
+  const Matrix points(3, 2, {0.5, -0.5, 1.9, 2.0, -2.0, 0.1});
+  std::vector<double> weights(70);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.5 + static_cast<double>(i % 3);
+  for (const auto of : both_kinds) {
+    const auto& ratio = trained_density(of);
+    const Matrix table = ratio.table(x, points);
+    const auto ratios = ratio.log_ratios(x, points.row(0), points.row(1));
+    for (std::size_t i = 0; i < x.rows(); ++i)
+      EXPECT_NEAR(ratios[i], table(i, 0) - table(i, 1), 1e-9);
+    const auto sum = ratio.over(x, weights);
+    const auto at = sum->at(points);
+    for (std::size_t j = 0; j < 3; ++j) {
+      double expected = 0.0;
+      for (std::size_t i = 0; i < x.rows(); ++i) expected += weights[i] * table(i, j);
+      EXPECT_NEAR(at[j], expected, 1e-4 * std::abs(expected) + 1e-3);
+      EXPECT_NEAR((*sum)(points.row(j), {}), expected, 1e-4 * std::abs(expected) + 1e-3);
+    }
+    const auto one = ratio.over(x.rows(0, 1));
+    const auto many = one->at(points);
+    for (std::size_t j = 0; j < 3; ++j) EXPECT_NEAR(many[j], table(0, j), 1e-4);
+  }
+}
+
+TEST(DensityRatio, GradientAgreesWithDifferences) {
+  const std::vector<double> point{0.2, -1.1};
+  for (const auto of : both_kinds) {
+    const auto sum = trained_density(of).over(data_at({0.3, 0.7}, 200, 5));
+    std::vector<double> gradient(2);
+    (*sum)(point, gradient);
+    for (std::size_t p = 0; p < 2; ++p) {
+      auto up = point, down = point;
+      up[p] += 2e-3;
+      down[p] -= 2e-3;
+      const double difference = ((*sum)(up, {}) - (*sum)(down, {})) / 4e-3;
+      EXPECT_NEAR(gradient[p], difference, 0.01 * std::abs(difference) + 0.3);
+    }
+  }
+}
+
+// A density of the parameters under a normal design divides by that design.
+TEST(DensityRatio, ANormalDesignIsDividedOut) {
+  Design::Config normal;
+  normal.kind = Design::Kind::normal;
+  normal.mean = {0.5, 0.0};
+  normal.sigma = {0.7, 1.0};
+  const Design narrow(plane, normal);
+  const DensityRatio ratio(simulate_plane(narrow, 20000, 1), narrow,
+                           quick_density(DensityRatio::Of::parameters));
+  const std::vector<double> theta0{0.5, -0.5}, theta1{-0.2, 0.5};
+  const Matrix x = data_at(theta0, 2000, 3);
+  const auto learned = ratio.log_ratios(x, theta0, theta1);
+  double difference = 0.0;
+  for (std::size_t i = 0; i < x.rows(); ++i)
+    difference +=
+        (learned[i] - exact_log_density(x.row(i), theta0) + exact_log_density(x.row(i), theta1)) /
+        2000.0;
+  // The log of the design changes by 0.4 between both.
+  EXPECT_NEAR(difference, 0.0, 0.12);
+}
+
+// q(θ|x) = N(x′, 1) here, cut off at the ranges: 5 σ of 4000 draws, and what learning leaves.
+TEST(DensityRatio, ProposesParameters) {
+  const auto& ratio = trained_density(DensityRatio::Of::parameters);
+  const std::vector<double> x{0.0, 0.0, 1.0};
+  const Matrix drawn = ratio.draw(x, 4000, 1);
+  double mean = 0.0, square = 0.0;
+  for (std::size_t i = 0; i < 4000; ++i) {
+    EXPECT_NO_THROW(plane.check_inside("drawn", drawn.row(i)));
+    mean += drawn(i, 0) / 4000.0;
+    square += drawn(i, 0) * drawn(i, 0) / 4000.0;
+  }
+  EXPECT_NEAR(mean, 0.0, 0.15);
+  EXPECT_NEAR(square, 0.774, 0.12);  // of a normal cut off at ±2
+  EXPECT_EQ(ratio.draw(x, 10, 1), ratio.draw(x, 10, 1));
+  EXPECT_THROW(trained_density(DensityRatio::Of::features).draw(x, 10, 1), ArgumentError);
+}
+
+TEST(DensityRatio, SameBitsOnAnyNumberOfThreads) {
+  const auto events = simulate_plane(plane_design(), 2000, 8);
+  const Matrix x = data_at({0.0, 0.0}, 50, 9);
+  const std::vector<double> theta0{0.5, 0.5}, theta1{-0.5, -0.5};
+  auto short_one = quick_density();
+  short_one.epochs = 2;
+  const auto learned = [&](std::size_t count) {
+    set_threads(count);
+    return DensityRatio(events, plane_design(), short_one).log_ratios(x, theta0, theta1);
+  };
+  const auto one = learned(1), four = learned(4);
+  set_threads(0);
+  EXPECT_EQ(one, four);
+}
+
+TEST(DensityRatio, SavesAndLoads) {
+  const std::vector<double> theta0{0.5, 0.5}, theta1{-0.5, -0.5};
+  const Matrix x = data_at({0.0, 0.0}, 50, 10);
+  for (const auto of : both_kinds) {
+    Archive archive;
+    trained_density(of).save(archive);
+    const DensityRatio loaded(archive, plane);
+    EXPECT_EQ(loaded.of(), of);
+    EXPECT_EQ(loaded.log_ratios(x, theta0, theta1),
+              trained_density(of).log_ratios(x, theta0, theta1));
+    EXPECT_EQ(loaded.over(x)->simulation_gradient_covariance(theta0),
+              trained_density(of).over(x)->simulation_gradient_covariance(theta0));
+    Archive broken = archive;
+    broken.set("of", "nothing");
+    EXPECT_THROW(DensityRatio(broken, plane), FileError);
+    broken = archive;
+    broken.set("members", std::int64_t{3});
+    EXPECT_THROW(DensityRatio(broken, plane), FileError);
+    broken = archive;
+    broken.set("low", std::vector<double>{0.0});
+    EXPECT_THROW(DensityRatio(broken, plane), FileError);
+  }
+}
+
+// Both kinds have a covariance that is one: symmetric, with a positive trace.
+TEST(DensityRatio, KnowsItsOwnUncertainty) {
+  const Matrix x = data_at({0.3, 0.7}, 500, 7);
+  for (const auto of : both_kinds) {
+    const Matrix covariance =
+        trained_density(of).over(x)->simulation_gradient_covariance(std::vector{0.3, 0.7});
+    EXPECT_NEAR(covariance(0, 1), covariance(1, 0), 1e-9 * covariance(0, 0));
+    EXPECT_GT(covariance(0, 0), 0.0);
+    EXPECT_GT(covariance(1, 1), 0.0);
+    EXPECT_LE(covariance(0, 1) * covariance(0, 1),
+              covariance(0, 0) * covariance(1, 1) * (1.0 + 1e-9));  // two members: of rank one
+  }
+}
+
+TEST(DensityRatio, ConstantAndHeavyTailedFeaturesStayFinite) {
+  auto events = simulate_plane(plane_design(), 1000, 15);
+  RandomStream random(16, "tail");
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    events.x(i, 2) = i % 2 == 0 ? 3.0 : 1e9 * std::exp(5.0 * random.normal());
+    events.x(i, 1) = 3.0;
+  }
+  auto config = quick_density();
+  config.epochs = 2;
+  for (const auto of : both_kinds) {
+    config.of = of;
+    const DensityRatio ratio(events, plane_design(), config);
+    Matrix x = data_at({0.0, 0.0}, 20, 17);
+    x(0, 2) = 1e300;
+    x(1, 0) = -1e12;
+    for (const double value : ratio.log_ratios(x, std::vector{1.0, 1.0}, std::vector{0.0, 0.0}))
+      EXPECT_TRUE(std::isfinite(value));
+    EXPECT_GE(ratio.count_outside(x), 2u);
+  }
+}
+
+// An event of weight two is two events, up to what other batches change.
+TEST(DensityRatio, OnlyRatiosOfWeightsMatter) {
+  auto events = simulate_plane(plane_design(), 2000, 13);
+  auto weighted = events;
+  weighted.weights.assign(2000, 0.25);
+  auto config = quick_density();
+  config.epochs = 3;
+  const Matrix x = data_at({0.0, 0.0}, 200, 14);
+  const std::vector<double> theta0{0.5, 0.5}, theta1{-0.5, -0.5};
+  const auto plain = DensityRatio(events, plane_design(), config).log_ratios(x, theta0, theta1);
+  const auto quarter = DensityRatio(weighted, plane_design(), config).log_ratios(x, theta0, theta1);
+  for (std::size_t i = 0; i < x.rows(); ++i) EXPECT_NEAR(plain[i], quarter[i], 1e-5);
+}
+
+TEST(DensityRatio, RefusesWhatItCannotLearnFrom) {
+  auto events = simulate_plane(plane_design(), 100, 22);
+  auto config = quick_density();
+  config.members = 6;
+  EXPECT_THROW(DensityRatio(events, plane_design(), config), ArgumentError);  // 20 events a member
+  config.members = 2;
+  auto negative = events;
+  negative.weights.assign(100, 1.0);
+  negative.weights[7] = -1.0;
+  EXPECT_THROW(DensityRatio(negative, plane_design(), config), ArgumentError);
+  auto without = events;
+  without.theta = Matrix();
+  EXPECT_THROW(DensityRatio(without, plane_design(), config), ArgumentError);
+  config.of = DensityRatio::Of::parameters;
+  EXPECT_THROW(DensityRatio(events, empirical_design(events, plane), config), ArgumentError);
+}
+
+}  // namespace
+}  // namespace neyman
