@@ -23,7 +23,9 @@ struct Learned {
 Learned learned_by(const Study& study) {
   if (study.mixture || study.measurement)
     return {study.learning.classifier->kind(), study.learning.calibrator->kind()};
-  if (study.parameterized.separable) return {"separable", "smooth"};
+  constexpr const char* models[] = {"learned", "separable", "density"};
+  if (!study.parameterized.by_classifier())
+    return {models[static_cast<int>(study.parameterized.model)], "smooth"};
   constexpr const char* across[] = {"none", "on-demand", "interpolate", "smooth"};
   return {study.parameterized.classifier.classifier->kind(),
           across[static_cast<int>(study.parameterized.classifier.calibration)]};

@@ -3,10 +3,11 @@
 //
 //   multidimensional_accuracy [study.toml] [first seed] [last seed] [events] [way]
 //
-// The way is "separable" (the default), or the calibration of a network with θ as input: "none",
-// "smooth", "interpolate" or "on-demand". Events are those simulated in all: with "interpolate" and
-// "on-demand", half of them train and half calibrate, shared out over the nodes or over the θ that
-// the grid and the fit ask for (about 300).
+// The way is "learned" (the default: models that held-out events choose from), "separable" or
+// "density", or the calibration of a network with θ as input: "none", "smooth", "interpolate" or
+// "on-demand". Events are those simulated in all: with "interpolate" and "on-demand", half of them
+// train and half calibrate, shared out over the nodes or over the θ that the grid and the fit ask
+// for (about 300).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -31,10 +32,16 @@ using Across = ParameterizedClassifierRatio::Across;
 
 std::shared_ptr<const ParameterizedRatio> learn(const Study& study, const std::string& way) {
   const auto& design = *study.parameterized.design;
-  if (way == "separable") {
+  const auto& models = study.parameterized;
+  if (way == "learned" || way == "separable" || way == "density") {
     const auto events = simulate(*study.simulator, study.parameters, design, study.training_samples,
                                  derive_seed(study.seed, "training"), "training");
-    return std::make_shared<SeparableRatio>(events, design, study.parameterized.network);
+    if (way == "separable")
+      return std::make_shared<SeparableRatio>(events, design, models.separable);
+    if (way == "density") return std::make_shared<DensityRatio>(events, design, models.density);
+    auto config = models.learned;
+    config.one_event = false;
+    return std::make_shared<LearnedRatio>(events, design, config);
   }
   auto config = study.parameterized.classifier;
   Mlp::Config network;
@@ -63,7 +70,7 @@ int main(int argc, char** argv) try {
   const long first = argc > 2 ? std::atol(argv[2]) : 1;
   const long last = argc > 3 ? std::atol(argv[3]) : 10;
   const double samples = argc > 4 ? std::atof(argv[4]) : 1e6;
-  const std::string way = argc > 5 ? argv[5] : "separable";
+  const std::string way = argc > 5 ? argv[5] : "learned";
 
   auto study = read_study(path);
   study.training_samples = static_cast<std::size_t>(samples);

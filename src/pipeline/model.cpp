@@ -8,6 +8,8 @@
 #include "neyman/measurements/onnx_channel.hpp"
 #include "neyman/pipeline/learned_measurement.hpp"
 #include "neyman/ratios/classifier_across.hpp"
+#include "neyman/ratios/density_ratio.hpp"
+#include "neyman/ratios/learned_ratio.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
 #include "pipeline/stages.hpp"
 
@@ -72,7 +74,11 @@ Model from_archive(const Archive& archive) {
     if (decomposed->normalisation().size() != decomposed->components())
       throw FileError("its ratio is not calibrated");
     model.ratio = decomposed;
-  } else if (kind == "separable")
+  } else if (kind == "learned")
+    model.parameterized = std::make_shared<LearnedRatio>(ratio, model.parameters);
+  else if (kind == "density")
+    model.parameterized = std::make_shared<DensityRatio>(ratio, model.parameters);
+  else if (kind == "separable")
     model.parameterized = std::make_shared<SeparableRatio>(ratio, model.parameters);
   else if (kind == "classifier")
     model.parameterized = std::make_shared<ParameterizedClassifierRatio>(ratio, model.parameters);

@@ -26,9 +26,9 @@ using Across = ParameterizedClassifierRatio::Across;
 Events simulate_training(const Study& study, Tasks* tasks, Results& results) {
   const auto& learned = study.parameterized;
   Events events;
-  if (learned.separable && study.simulator->stored() != nullptr)
+  if (!learned.by_classifier() && study.simulator->stored() != nullptr)
     events.numerator = training_events(study, *study.simulator);
-  else if (learned.separable)
+  else if (!learned.by_classifier())
     events.numerator =
         simulate(*study.simulator, study.parameters, *learned.design, study.training_samples,
                  derive_seed(study.seed, "training"), "training", tasks);
@@ -44,7 +44,7 @@ Events simulate_training(const Study& study, Tasks* tasks, Results& results) {
 
 Learned train(const Study& study, const Events& events, Tasks* tasks, Results& results) {
   const auto& learned = study.parameterized;
-  if (!learned.separable) {
+  if (learned.by_classifier()) {
     Progress progress("train", learned.classifier.folds * Progress::fine);
     const bool stored = study.simulator->stored() != nullptr;
     auto ratio =
@@ -57,9 +57,24 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
   const bool repeated = study.simulator->stored() != nullptr || study.simulator->runs().events > 1;
   const Design design =
       repeated ? empirical_design(events.numerator, study.parameters) : *learned.design;
-  Progress progress("train", 2 * learned.network.folds * Progress::fine);
-  auto ratio =
-      std::make_shared<SeparableRatio>(events.numerator, design, learned.network, &progress, tasks);
+  using Model = Study::Parameterized::Model;
+  if (learned.model == Model::learned) {
+    Progress progress("train", Progress::fine);
+    auto config = learned.learned;
+    config.one_event = study.data.events == 1;
+    auto chosen =
+        std::make_shared<LearnedRatio>(events.numerator, design, config, &progress, tasks);
+    results.models = chosen->candidates();
+    return chosen;
+  }
+  if (learned.model == Model::density) {
+    Progress progress("train", learned.density.members * Progress::fine);
+    return std::make_shared<DensityRatio>(events.numerator, design, learned.density, &progress,
+                                          tasks);
+  }
+  Progress progress("train", 2 * learned.separable.folds * Progress::fine);
+  auto ratio = std::make_shared<SeparableRatio>(events.numerator, design, learned.separable,
+                                                &progress, tasks);
   if (ratio->by_contrast() && ratio->resolution() < 2.0)
     results.warnings.push_back(fmt::format(
         "single events tell the parameters to a tiny part of their ranges (an event's own θ is one "
@@ -99,8 +114,16 @@ std::function<void(Results&)> counted(const Lazy<Learned>& ratio,
 }
 
 Learned load_learned(const Study& study, const Archive& archive) {
-  if (study.parameterized.separable)
-    return std::make_shared<SeparableRatio>(archive, study.parameters);
+  switch (study.parameterized.model) {
+    case Study::Parameterized::Model::learned:
+      return std::make_shared<LearnedRatio>(archive, study.parameters);
+    case Study::Parameterized::Model::separable:
+      return std::make_shared<SeparableRatio>(archive, study.parameters);
+    case Study::Parameterized::Model::density:
+      return std::make_shared<DensityRatio>(archive, study.parameters);
+    case Study::Parameterized::Model::classifier:
+      break;
+  }
   return std::make_shared<ParameterizedClassifierRatio>(archive, study.parameters);
 }
 
@@ -123,7 +146,7 @@ Lazy<Learned> learn(const Study& study, Chain& chain) {
       [&](Results& results) { return train(study, *events, chain.tasks(), results); },
       [](const Learned& made, Archive& archive) { made->save(archive); },
       [&study](const Archive& archive) { return load_learned(study, archive); });
-  if (study.parameterized.separable) {
+  if (!study.parameterized.by_classifier()) {
     chain.skip("calibrate", "part of the training");
     return trained;
   }
@@ -150,7 +173,7 @@ Lazy<Learned> learn(const Study& study, Chain& chain) {
 
 /// Whether the model can be used without the simulator.
 bool complete(const Study& study) {
-  return study.parameterized.separable ||
+  return !study.parameterized.by_classifier() ||
          study.parameterized.classifier.calibration != Across::on_demand;
 }
 
@@ -218,6 +241,7 @@ std::vector<double> evenly(double low, double high, std::size_t count) {
   std::vector<double> out(count);
   for (std::size_t i = 0; i < count; ++i)
     out[i] = low + (high - low) * static_cast<double>(i) / static_cast<double>(count - 1);
+  out.back() = high;  // to the last bit
   return out;
 }
 

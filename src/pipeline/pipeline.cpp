@@ -75,19 +75,9 @@ SimulationPlan plan_simulation(const Study& study) {
   const auto add = [&](const char* purpose, std::size_t count) {
     if (count > 0) out.events.emplace_back(purpose, count);
   };
-  const auto data_events = [&]() -> std::size_t {
-    if (study.data.given) return study.data.given->size();
-    if (study.data.files.empty()) return study.data.events;
-    std::size_t rows = 0;
-    for (const auto& file : study.data.files) {
-      SampleReader reader(file.name, file.options);
-      while (const auto block = reader.next()) rows += block->size();
-    }
-    return rows;
-  };
   add("simulated", study.training_samples);
   if (!simulates) return out;
-  const std::size_t data = study.measurement ? 0 : data_events();
+  const std::size_t data = study.measurement ? 0 : study.data.events;
   if (!study.data.observed()) add("data", data);
   if (!study.measurement) {
     auto checks = pipeline::events_of_checks(study, data);
@@ -104,7 +94,7 @@ SimulationPlan plan_simulation(const Study& study) {
       add("compare", study.training_samples / 2 * 2 + study.compare->evaluation_events);
     using Across = ParameterizedClassifierRatio::Across;
     const auto& learned = study.parameterized;
-    out.open = !study.mixture && !learned.separable &&
+    out.open = !study.mixture && learned.by_classifier() &&
                (learned.classifier.calibration == Across::on_demand ||
                 learned.classifier.calibration == Across::interpolate || learned.classifier.fresh ||
                 pipeline::asks_for(study, "reference"));

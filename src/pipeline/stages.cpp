@@ -46,12 +46,13 @@ std::string describe_events(const Samples& events) {
 Step step_of(const Study& study, const std::string& stage, const std::string& part) {
   Inputs inputs(study);
   const auto& name = part.empty() ? stage : part;
-  const bool separable = !study.mixture && !study.measurement && study.parameterized.separable;
+  const bool one_model =
+      !study.mixture && !study.measurement && !study.parameterized.by_classifier();
   if (name == "simulate") {
     if (study.quick) inputs.value("quick", "yes");
     inputs.value("kind", study.measurement ? "measurement"
                          : study.mixture   ? "decomposed"
-                         : separable       ? "separable"
+                         : one_model       ? "across"
                                            : "classifier");
     if (study.measurement) inputs.value("nominal", study.measurement->nominal);
     for (const auto& p : study.parameters)
@@ -63,7 +64,8 @@ Step step_of(const Study& study, const std::string& stage, const std::string& pa
                     "shapes"});
   } else if (name == "train") {
     inputs.setting("classifier");
-    if (separable || study.measurement) inputs.setting("calibration");
+    if (one_model || study.measurement) inputs.setting("calibration");
+    if (one_model) inputs.value("one event", study.data.events == 1 ? "yes" : "no");
     if (study.measurement) inputs.setting("shapes").setting("measurement.simulated");
   } else if (name == "calibrate") {
     inputs.setting("calibration");
@@ -109,7 +111,8 @@ void check_whole(const char* function, const Study& study) {
   } else {
     check("parameterized.design", study.parameterized.design != nullptr, "a design");
     check("parameterized.classifier.classifier",
-          study.parameterized.separable || study.parameterized.classifier.classifier != nullptr,
+          !study.parameterized.by_classifier() ||
+              study.parameterized.classifier.classifier != nullptr,
           "a classifier");
   }
   if (study.compare)
@@ -151,8 +154,9 @@ void describe_study(const Study& study, Results& results) {
     results.ratio = "decomposed";
     results.classifier = study.learning.classifier->kind();
     results.calibration = study.learning.calibrator->kind();
-  } else if (study.parameterized.separable) {
-    results.ratio = results.classifier = "separable";
+  } else if (!study.parameterized.by_classifier()) {
+    constexpr const char* models[] = {"learned", "separable", "density"};
+    results.ratio = results.classifier = models[static_cast<int>(study.parameterized.model)];
     results.calibration = "smooth across θ";
   } else {
     const auto& learned = study.parameterized.classifier;
@@ -236,7 +240,7 @@ void note_tally(const SimulatorTally& tally, const ParameterSpace& parameters, c
 }
 
 bool calibrates_on_demand(const Study& study) {
-  return !study.mixture && !study.measurement && !study.parameterized.separable &&
+  return !study.mixture && !study.measurement && study.parameterized.by_classifier() &&
          study.parameterized.classifier.calibration ==
              ParameterizedClassifierRatio::Across::on_demand;
 }

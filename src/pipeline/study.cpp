@@ -165,7 +165,7 @@ class StudyReader {
     const auto is_free = [&](const DistributionPtr& component) {
       return !depends_on(*component, study_.parameters);
     };
-    if (mixture && !wants_separable() &&
+    if (mixture && !wants_one_model() &&
         std::all_of(mixture->components().begin(), mixture->components().end(), is_free))
       study_.mixture = std::move(mixture);
     if (!study_.mixture) return;
@@ -249,18 +249,19 @@ class StudyReader {
     table.skip(key);
     table.problem(key,
                   "needs one model for all θ, but ratios between the components serve this "
-                  "mixture; choose the other with kind = \"separable\" in [classifier]");
+                  "mixture; choose the other with kind = \"learned\" in [classifier]");
   }
 
-  /// Without marking the key as read.
-  bool wants_separable() const {
+  /// Whether the classifier's kind is a model of all θ at once; without marking the key as read.
+  bool wants_one_model() const {
     const auto* table = settings_.find("classifier");
     if (table == nullptr) return false;
     const auto* entries = std::get_if<SettingValue::Table>(&table->data);
     if (entries == nullptr) return false;
     for (const auto& [key, value] : *entries)
       if (key == "kind")
-        if (const auto* kind = std::get_if<std::string>(&value.data)) return *kind == "separable";
+        if (const auto* kind = std::get_if<std::string>(&value.data))
+          return *kind == "learned" || *kind == "separable" || *kind == "density";
     return false;
   }
 
@@ -347,10 +348,10 @@ class StudyReader {
         {"samples", "simulated events in all, shared equally by the components of a mixture"},
         study_.training_samples, 1);
     const bool mixture = study_.mixture != nullptr || study_.measurement || !study_.simulator;
-    const auto folds =
-        table.count({"folds", "of the cross-fitting; 2 by default where one model serves all θ"},
-                    mixture ? study_.learning.folds : study_.parameterized.network.folds, 2, 1000);
-    study_.learning.folds = study_.parameterized.network.folds =
+    const auto folds = table.count(
+        {"folds", "of the cross-fitting; 2 by default where one model serves all θ"},
+        mixture ? study_.learning.folds : study_.parameterized.separable.folds, 2, 1000);
+    study_.learning.folds = study_.parameterized.separable.folds =
         study_.parameterized.classifier.folds = folds;
     const Key design("design",
                      "where the θ of the events come from, where one model serves all θ: a name or "
@@ -480,7 +481,7 @@ class StudyReader {
   void read_learning() {
     if (one_model()) read_parameterized();
     if (study_.simulator && !study_.mixture && !study_.measurement) return;
-    if (!study_.simulator && wants_separable()) {
+    if (!study_.simulator && wants_one_model()) {
       settings_.skip("classifier");
       settings_.skip("calibration");
       return;
@@ -573,42 +574,63 @@ class StudyReader {
     }
   }
 
-  /// One model for all θ: a separable network, or any classifier with θ as input.
+  /// One model for all θ at once, or any classifier with θ as input.
   void read_parameterized() {
     auto table = settings_.table(classifier_key);
     auto calibration = settings_.table(calibration_key);
-    auto& separable = study_.parameterized.separable;
-    separable = !table.has("kind") || wants_separable();
-    if (separable || settings_.describing()) read_separable(table, calibration);
-    if (!separable) read_classifier_across(table, calibration);
-    if (separable || study_.parameterized.classifier.classifier)
-      check_stream(separable ? nullptr : study_.parameterized.classifier.classifier.get());
+    const bool by_classifier = table.has("kind") && !wants_one_model();
+    if (!by_classifier || settings_.describing()) read_one_model(table, calibration);
+    auto& learned = study_.parameterized;
+    if (by_classifier) {
+      learned.model = Study::Parameterized::Model::classifier;
+      read_classifier_across(table, calibration);
+    }
+    if (!by_classifier || learned.classifier.classifier)
+      check_stream(by_classifier ? learned.classifier.classifier.get() : nullptr);
   }
 
-  void read_separable(Settings table, Settings calibration) {
+  void read_one_model(Settings table, Settings calibration) {
+    using Model = Study::Parameterized::Model;
     const auto& other = study_.parameterized.classifier;
     if (other.denominator_design || other.denominator == Denominator::parameterized)
       settings_.problem("reference",
-                        "chooses a denominator, on which a separable likelihood does not depend; "
-                        "leave it out, or use another classifier, such as kind = \"mlp\"");
-    auto& network = study_.parameterized.network;
-    const std::size_t folds = network.folds;
-    const Kinds kinds{"separable",
-                      "which classifier; by default \"mlp\" for mixtures, \"separable\" where one "
-                      "model serves all θ",
-                      "separable",
-                      {{"separable", "a network of sums of products of functions of x and of θ"}}};
-    network = table.by_kind(kinds, [](const std::string&, const Settings& own) {
-      return SeparableRatio::Config::from(own);
+                        "chooses a denominator, on which this likelihood does not depend; leave it "
+                        "out, or use another classifier, such as kind = \"mlp\"");
+    auto& out = study_.parameterized;
+    const std::size_t folds = out.separable.folds;
+    const Kinds kinds{
+        "across",
+        "which classifier; by default \"mlp\" for mixtures, \"learned\" where one model serves "
+        "all θ",
+        "learned",
+        {{"learned",
+          "several models across θ, of which held-out events choose; keys other than "
+          "effort are the separable one's"},
+         {"separable", "a network of sums of products of functions of x and of θ"},
+         {"density", "a conditional density of the features, or of the parameters"}}};
+    table.by_kind(kinds, [&](const std::string& kind, const Settings& own) {
+      if (kind == "separable") {
+        out.model = Model::separable;
+        out.separable = SeparableRatio::Config::from(own);
+      } else if (kind == "density") {
+        out.model = Model::density;
+        out.density = DensityRatio::Config::from(own);
+      } else {
+        out.model = Model::learned;
+        out.learned = LearnedRatio::Config::from(own);
+      }
+      return true;
     });
-    if (settings_.table("training").has("folds")) network.folds = folds;
+    if (settings_.table("training").has("folds"))
+      out.separable.folds = out.learned.separable.folds = folds;
     if (calibration.has("across") && !settings_.describing())
       if (const auto across = calibration.text("across", "smooth"); across != "smooth")
-        calibration.problem("across", fmt::format("is \"{}\", but a separable classifier is always "
+        calibration.problem("across", fmt::format("is \"{}\", but one model of all θ is always "
                                                   "calibrated smoothly across θ (\"smooth\")",
                                                   across));
     refuse_calibrator(calibration);
-    network.normalise = calibration.flag(normalise_key, network.normalise);
+    out.separable.normalise = out.learned.separable.normalise =
+        calibration.flag(normalise_key, out.separable.normalise);
   }
 
   void read_classifier_across(Settings table, Settings calibration) {
@@ -725,6 +747,7 @@ class StudyReader {
       data.given = std::make_shared<const Samples>(with_features(
           "data", *given_, *wanted,
           data.options.features.empty() ? other_columns() : OtherColumns::leave_out, data.note));
+      data.events = data.given->size();
     } catch (const ArgumentError& error) {
       table.problem("", fmt::format("cannot be used: {}", error.reason()));
     }
@@ -803,12 +826,13 @@ class StudyReader {
     }
   }
 
-  /// Reads the events once: a run should not stop at a row that could have been seen before.
-  void check_rows() const {
+  /// Reads the events once and counts them: a run should not stop at a row that could have been
+  /// seen before.
+  void check_rows() {
+    study_.data.events = 0;
     for (const auto& file : study_.data.files) {
       SampleReader reader(file.name, file.options);
-      while (reader.next()) {
-      }
+      while (const auto block = reader.next()) study_.data.events += block->size();
     }
   }
 
@@ -1004,7 +1028,7 @@ class StudyReader {
   bool depends_on_reference() const {
     using Across = ParameterizedClassifierRatio::Across;
     const auto& config = study_.parameterized.classifier;
-    if (study_.mixture || study_.parameterized.separable || config.reference.empty() ||
+    if (study_.mixture || !study_.parameterized.by_classifier() || config.reference.empty() ||
         !can_simulate(*study_.simulator))
       return false;
     return config.calibration == Across::on_demand ||
@@ -1017,7 +1041,7 @@ class StudyReader {
     table.problem(key,
                   "asks for a check of the reference, which needs a point in [reference] and a "
                   "classifier with θ as input, calibrated on demand, or smoothly where it is a "
-                  "network; a separable likelihood does not depend on the reference");
+                  "network; the likelihood of one model of all θ does not depend on the reference");
   }
 
   void read_ensemble() {
@@ -1082,6 +1106,7 @@ void quicken(Study& study) {
     number = std::max(number / 10, std::min(number, least));
   };
   study.quick = true;
+  study.parameterized.learned.effort = LearnedRatio::Effort::quick;
   const std::size_t all = study.training_samples;
   const bool from_files = !can_simulate(*study.simulator);
   if (from_files && study.measurement) {
@@ -1118,7 +1143,8 @@ void reseed(Study& study, std::uint64_t seed) {
   }
   if (study.test) study.test->seed = derive_seed(seed, "test");
   if (study.ensemble) study.ensemble->seed = derive_seed(seed, "ensemble");
-  study.parameterized.network.seed = study.parameterized.classifier.seed =
+  auto& learned = study.parameterized;
+  learned.learned.seed = learned.separable.seed = learned.density.seed = learned.classifier.seed =
       derive_seed(seed, "learning");
   if (study.bayesian) study.bayesian->seed = derive_seed(seed, "bayesian");
   if (study.coverage) study.coverage->seed = derive_seed(seed, "coverage");

@@ -399,6 +399,24 @@ Json timing_part(const Results& r) {
   return out;
 }
 
+Json models_part(const Results& r) {
+  Json out = Json::array();
+  for (const auto& model : r.models) {
+    Json one = {{"name", model.name}, {"trained", model.trained}, {"chosen", model.chosen}};
+    // Without a score it could not be tried.
+    if (model.seconds > 0.0) {
+      one["score"] = model.score;
+      one["behind"] = model.behind;
+      one["behind_error"] = model.behind_error;
+      one["share"] = model.share;
+      one["seconds"] = model.seconds;
+    }
+    if (!model.note.empty()) one["note"] = model.note;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 Json all(const Results& r) {
   Json out = {{"schema", "neyman.results/1"},
               {"version", r.version},
@@ -406,6 +424,7 @@ Json all(const Results& r) {
               {"study", study_part(r)},
               {"fit", fit_part(r, r.fit)}};
   if (r.exact_fit) out["exact_fit"] = fit_part(r, *r.exact_fit);
+  if (!r.models.empty()) out["models"] = models_part(r);
   if (!r.measurement.empty()) out["measurement"] = Json::parse(r.measurement);
   if (!r.surfaces.empty()) out["surfaces"] = surfaces_part(r);
   if (r.test) out["test"] = test_part(r, *r.test);

@@ -590,6 +590,37 @@ void add_asked(const Results& r, Page& page) {
   page.facts(facts);
 }
 
+std::string model_words(const std::string& name) {
+  if (name == "features") return "density of the features";
+  if (name == "parameters") return "density of the parameters";
+  return "separable network";
+}
+
+/// The models that held-out events chose from.
+void add_models(const Results& r, Page& page) {
+  if (r.models.empty()) return;
+  page.section("Which model of the ratio");
+  Table table;
+  table.caption =
+      "What each model knows of the parameters from one held-out event, and how far it is behind "
+      "the best";
+  table.columns = {"Model", "Score / nats", "Behind", "Time", "Used"};
+  table.numeric = {false, true, true, true, false};
+  for (const auto& model : r.models) {
+    const bool tried = model.seconds > 0.0;
+    std::string used = model.note;
+    if (r.events == 1 ? model.share > 0.0 : model.chosen)
+      used = r.events == 1 ? fmt::format("{:.0f} % of the mean", 100.0 * model.share) : "yes";
+    table.rows.push_back({model_words(model.name), tried ? fmt::format("{:.4f}", model.score) : "—",
+                          !tried ? "—"
+                          : model.behind == 0.0
+                              ? "best"
+                              : fmt::format("{:.4f} ± {:.4f}", model.behind, model.behind_error),
+                          tried ? format_duration(model.seconds) : "—", used});
+  }
+  page.table(table);
+}
+
 void add_cost(const Results& r, Page& page) {
   if (r.timing.empty() && r.budget.empty()) return;
   page.section("What it took");
@@ -645,6 +676,7 @@ std::string study_report(const Results& results, const std::vector<DrawnFigure>&
     figures.place_rest();
   }
   add_asked(results, page);
+  add_models(results, page);
   add_cost(results, page);
   if (!results.warnings.empty() && !all_shown_in_short(results)) {
     page.section("Warnings");

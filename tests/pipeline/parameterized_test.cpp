@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "data/support.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/data/archive_file.hpp"
 #include "neyman/pipeline/pipeline.hpp"
+#include "neyman/reports/results_json.hpp"
+#include "neyman/reports/study_report.hpp"
 #include "neyman/simulators/distribution.hpp"
 #include "pipeline/small_study.hpp"
 
@@ -109,6 +112,27 @@ TEST(ParameterizedRun, IsTheSameOnOneAndTwoThreads) {
     EXPECT_EQ(one.diagnostics[i].statistic, two.diagnostics[i].statistic);
 }
 
+// The default trains several models and says which one held-out events chose, and why.
+TEST(ParameterizedRun, SaysWhichModelWasChosen) {
+  const auto text =
+      edited(normal_study, "kind = \"separable\"\nhidden = []\ndegree = 2\nepochs = 2",
+             "effort = \"quick\"");
+  const auto done = run(parse(text));
+  const auto& models = done.results.models;
+  EXPECT_EQ(done.results.ratio, "learned");
+  ASSERT_EQ(models.size(), 3u);
+  EXPECT_EQ(std::count_if(models.begin(), models.end(), [](const auto& m) { return m.chosen; }), 1);
+  for (const auto& model : models)
+    if (model.chosen) {
+      EXPECT_LE(model.behind, 3.0 * model.behind_error);
+    }
+  const auto json = reports::results_json(done.results).text;
+  EXPECT_NE(json.find("\"behind_error\""), std::string::npos);
+  const auto page = reports::study_report(done.results);
+  EXPECT_NE(page.find("Which model of the ratio"), std::string::npos);
+  EXPECT_NE(page.find("density of the features"), std::string::npos);
+}
+
 class SavedModel : public testing::TestWithParam<const char*> {};
 
 TEST_P(SavedModel, GivesTheRunsFit) {
@@ -140,6 +164,8 @@ TEST_P(SavedModel, GivesTheRunsFit) {
 INSTANTIATE_TEST_SUITE_P(
     OfEachKind, SavedModel,
     testing::Values("kind = \"separable\"\nhidden = []\ndegree = 2\nepochs = 2",
+                    "effort = \"quick\"",
+                    "kind = \"density\"\nmembers = 2\nhidden = [16]\nepochs = 5",
                     "kind = \"mlp\"\nhidden = [8]\nepochs = 3",
                     "kind = \"mlp\"\nhidden = [8]\nepochs = 3\n[calibration]\nacross = \"none\""));
 
@@ -323,7 +349,7 @@ TEST(References, ThatContradictThemselvesAreRefused) {
       says(with_reference("mu = 0\ndesign = \"sobol\"\n"), "gives one θ1 beside a design of them"),
       "");
   EXPECT_EQ(says(normal_study + "\n[reference]\nparameterized = true\n",
-                 "on which a separable likelihood does not depend"),
+                 "on which this likelihood does not depend"),
             "");
 }
 
@@ -393,7 +419,7 @@ TEST(References, AreCheckedWhereTheyCanMatter) {
   for (const auto& key : {listed, std::string("references = [{ mu = 0 }]\n")}) {
     EXPECT_NE(message_of<StudyError>([&] {
                 parse(edited(referenced("kind = \"separable\"\n"), listed, key));
-              }).find("a separable likelihood does not depend on the reference"),
+              }).find("the likelihood of one model of all θ does not depend on the reference"),
               std::string::npos);
   }
 }

@@ -188,14 +188,14 @@ TEST(Study, OneModelServesAllParametersWhereTheyAreNotShares) {
   EXPECT_TRUE(parse(separable).mixture);  // shares: ratios between the components
   const auto moved = without(separable, "mean = 0, sigma = 1", "mean = \"gamma\", sigma = 1");
   EXPECT_FALSE(parse(moved).mixture);
-  EXPECT_TRUE(parse(moved).parameterized.separable);
+  EXPECT_EQ(parse(moved).parameterized.model, Study::Parameterized::Model::learned);
   EXPECT_EQ(parse(moved).parameterized.design->kind(), "uniform");
   // A component that can be made at some points alone depends on them.
   EXPECT_FALSE(parse(without(separable, "mean = 0, sigma = 1",
                              "mean = 0, sigma = \"abs(gamma - 0.31) + 1e-6\""))
                    .mixture);
   const auto classifier = parse(without(moved, "[calibration]", "[classifier]\nkind = \"mlp\"\n"));
-  EXPECT_FALSE(classifier.parameterized.separable);
+  EXPECT_TRUE(classifier.parameterized.by_classifier());
   EXPECT_EQ(classifier.parameterized.classifier.classifier->kind(), "mlp");
   EXPECT_EQ(classifier.parameterized.classifier.reference, std::vector{0.1});
   // On request, shares too.
@@ -247,11 +247,13 @@ events = 150
   EXPECT_EQ(study.constraints[0].parameter(), 0u);
   EXPECT_TRUE(study.parameters[2].nuisance);
   EXPECT_EQ(study.parameterized.design->kind(), "grid");
-  EXPECT_EQ(study.parameterized.network.folds, 3u);
-  EXPECT_EQ(study.parameterized.network.degree, 3u);
-  EXPECT_EQ(study.parameterized.network.nodes, 32u);
-  EXPECT_EQ(study.parameterized.network.epochs, 7u);
-  EXPECT_EQ(study.parameterized.network.hidden, std::vector<std::size_t>{16});
+  EXPECT_EQ(study.parameterized.model, Study::Parameterized::Model::learned);
+  const auto& separable = study.parameterized.learned.separable;
+  EXPECT_EQ(separable.folds, 3u);
+  EXPECT_EQ(separable.degree, 3u);
+  EXPECT_EQ(separable.nodes, 32u);
+  EXPECT_EQ(separable.epochs, 7u);
+  EXPECT_EQ(separable.hidden, std::vector<std::size_t>{16});
   EXPECT_EQ(study.contours, (std::vector<std::pair<std::size_t, std::size_t>>{{1, 0}}));
   EXPECT_EQ(study.surface_points, 9u);
   EXPECT_EQ(study.bayesian->evaluations, 12u);

@@ -20,6 +20,8 @@
 #include "neyman/measurements/measurement_summary.hpp"
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/cross_fit.hpp"
+#include "neyman/ratios/density_ratio.hpp"
+#include "neyman/ratios/learned_ratio.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
 #include "neyman/simulators/design.hpp"
 #include "neyman/simulators/mixture.hpp"
@@ -47,9 +49,19 @@ struct Study {
   /// Where one model is learned for all θ.
   struct Parameterized {
     std::shared_ptr<const Design> design;
-    bool separable = true;  ///< a separable ratio; else a classifier with θ as input
-    SeparableRatio::Config network;
+    /// What is learned: the first three are models of p(x|θ) over all θ at once.
+    enum class Model {
+      learned,     ///< several, of which held-out events choose
+      separable,   ///< a network of sums of products of functions of x and of θ
+      density,     ///< a conditional density
+      classifier,  ///< any classifier, with θ among its inputs
+    } model = Model::learned;
+    LearnedRatio::Config learned;
+    SeparableRatio::Config separable;
+    DensityRatio::Config density;
     ParameterizedClassifierRatio::Config classifier;
+
+    bool by_classifier() const { return model == Model::classifier; }
   } parameterized;
   std::vector<Constraint> constraints;
 
@@ -75,7 +87,8 @@ struct Study {
     std::shared_ptr<const Samples> given;
     ReadOptions options;  ///< as the study says, for every file
     std::string note;     ///< what a user should know of how the columns were taken
-    /// Simulated at the truth where there are none; a measurement has as many as it expects.
+    /// Those that are given, or else to simulate at the truth; a measurement simulates as many as
+    /// it expects.
     std::size_t events = 5000;
 
     bool observed() const { return given != nullptr || !files.empty(); }

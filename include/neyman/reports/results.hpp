@@ -19,6 +19,7 @@
 #include "neyman/inference/fit.hpp"
 #include "neyman/inference/hypothesis_test.hpp"
 #include "neyman/inference/regions.hpp"
+#include "neyman/ratios/learned_ratio.hpp"
 
 namespace neyman {
 
@@ -83,6 +84,7 @@ struct Results {
   // What came out.
   FitReport fit;
   std::optional<FitReport> exact_fit;
+  std::vector<LearnedRatio::Candidate> models;  ///< that were compared, where there was a choice
   std::optional<SimpleTest> test;
   std::optional<EnsembleResult> ensemble;
   std::vector<SurfaceReport> surfaces;
