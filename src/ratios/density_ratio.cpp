@@ -74,7 +74,6 @@ struct DensityRatio::Learned {
   FeatureRanges ranges;
   std::vector<FeatureScale> features, parameters;
   std::vector<ConditionalDensity> members;
-  std::size_t parts = 0;  // of the events, of which each member lacks one
   Recentring recentring;  // of a density of the features
 
   /// θ as the density takes it.
@@ -152,18 +151,17 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
   if (of_ == Of::parameters && !design.rows().empty())
     fail_argument(function, "config.of", fmt::format("parameters, with a {} design", design.kind()),
                   "features where the θ of the events have no density that is known");
-  learned_.reset(
-      new Learned{design, FeatureRanges(events.x), {}, scales_of(parameters_), {}, 0, {}});
+  learned_.reset(new Learned{design, FeatureRanges(events.x), {}, scales_of(parameters_), {}, {}});
   for (std::size_t f = 0; f < events.features(); ++f)
     learned_->features.emplace_back(events.x.column(f));
-  learned_->parts = std::max(config.parts, config.members > 1 ? config.members : parts_of_one);
+  const std::size_t parts =
+      std::max(config.parts, config.members > 1 ? config.members : parts_of_one);
   const std::size_t n = events.size();
   const auto x = ConditionalDensity::side(learned_->features, events.x);
   const auto theta = ConditionalDensity::side(learned_->parameters, events.theta);
   const std::uint64_t split = derive_seed(config.seed, "folds");
-  const auto partition = events.groups.empty()
-                             ? k_fold(n, learned_->parts, split)
-                             : group_k_fold(events.groups, learned_->parts, split);
+  const auto partition =
+      events.groups.empty() ? k_fold(n, parts, split) : group_k_fold(events.groups, parts, split);
   const auto learn = [&](std::size_t k) {
     Progress part(progress, Progress::fine);
     const auto others = all_but(partition, k);
@@ -358,12 +356,13 @@ class DensityRatio::Sum final : public SummedRatio {
     return out;
   }
 
-  /// What recentring leaves: the noise of the events that it was found with.
+  /// What recentring leaves, the noise of the events that it was found with, and the members'
+  /// scatter, by which they are off for these data beyond what they are in the mean.
   Matrix simulation_gradient_covariance(std::span<const double> point) const override {
     const std::size_t d = point.size();
-    if (learned_.recentring.empty()) return scatter(point);
+    Matrix out = scatter(point);
+    if (learned_.recentring.empty()) return out;
     const Matrix shift = learned_.recentring.covariance(point), information = fisher(point);
-    Matrix out(d, d);
     for (std::size_t p = 0; p < d; ++p)
       for (std::size_t q = 0; q < d; ++q)
         for (std::size_t i = 0; i < d; ++i)
@@ -373,9 +372,9 @@ class DensityRatio::Sum final : public SummedRatio {
   }
 
  private:
-  /// From the members' scatter, as a jackknife: each lacks one of P parts of the events, so that
-  /// their variance is P / (P − 1)² of that of one training with all (Efron and Stein 1981). What
-  /// they differ by because they began elsewhere counts as much, and their mean has less of that.
+  /// The members' scatter, not divided by their number: what all of them are off by, as a mixture
+  /// of these components is, does not show in it, and is taken to be as large as what they differ
+  /// by.
   Matrix scatter(std::span<const double> point) const {
     const std::size_t d = point.size(), count = learned_.members.size();
     Matrix out(d, d), slopes(count, d);
@@ -386,8 +385,7 @@ class DensityRatio::Sum final : public SummedRatio {
       slopes_of(learned_.members[k], theta, weights_, slopes.row(k));
       for (std::size_t p = 0; p < d; ++p) mean[p] += slopes(k, p) / static_cast<double>(count);
     }
-    const auto parts = static_cast<double>(learned_.parts);
-    const double factor = (parts - 1.0) * (parts - 1.0) / parts / static_cast<double>(count - 1);
+    const double factor = 1.0 / static_cast<double>(count - 1);
     for (std::size_t k = 0; k < count; ++k)
       for (std::size_t p = 0; p < d; ++p)
         for (std::size_t q = 0; q < d; ++q)
@@ -473,7 +471,6 @@ void DensityRatio::save(Archive& archive) const {
   learned_->ranges.save(archive);
   learned_->design.save(archive.child("design"));
   archive.set("members", learned_->members.size());
-  archive.set("parts", learned_->parts);
   learned_->recentring.save(archive.child("recentring"));
   for (std::size_t f = 0; f < learned_->features.size(); ++f)
     learned_->features[f].save(archive.child("feature" + std::to_string(f)));
@@ -487,15 +484,14 @@ DensityRatio::DensityRatio(const Archive& archive, ParameterSpace parameters)
   if (of != "features" && of != "parameters")
     throw FileError("the density ratio is of something that does not exist: " + of);
   of_ = of == "features" ? Of::features : Of::parameters;
-  const auto members = archive.integer("members"), parts = archive.integer("parts");
-  if (members < 1 || members > 1000 || parts < 2 || parts > 100000)
+  const auto members = archive.integer("members");
+  if (members < 1 || members > 1000)
     throw FileError("the density ratio has a number of members that is not allowed");
   learned_.reset(new Learned{Design(archive.child("design"), parameters_),
                              FeatureRanges::load(archive),
                              {},
                              scales_of(parameters_),
                              {},
-                             static_cast<std::size_t>(parts),
                              Recentring::load(archive.child("recentring"), parameters_)});
   for (std::size_t f = 0; f < features(); ++f)
     learned_->features.push_back(FeatureScale::load(archive.child("feature" + std::to_string(f))));

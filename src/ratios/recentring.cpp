@@ -105,7 +105,9 @@ Recentring::Recentring(const ParameterSpace& parameters, MatrixView theta, Matri
     const double square = z.segment(at, count).squaredNorm();
     const double share = std::max(0.0, 1.0 - static_cast<double>(count) / square);
     z.segment(at, count) *= share;
-    kept.segment(at, count).setConstant(share);
+    // How much of it is no noise is known as well as the band is wide, and no better.
+    const double doubt = std::sqrt(2.0 / static_cast<double>(count));
+    kept.segment(at, count).setConstant(std::max(share, doubt / (1.0 + doubt)));
     first = last;
   }
   const Eigen::VectorXd beta = cholesky.matrixU().solve(z);
