@@ -202,14 +202,14 @@ class SeparableRatio(Ratio):
                  hidden: Sequence[int] | None = None, degree: int | None = None,
                  nodes: int | None = None, folds: int | None = None, epochs: int | None = None,
                  batch_size: int | None = None, learning_rate: float | None = None,
-                 normalise: bool | None = None, base: str | None = None,
+                 normalise: bool | None = None,
                  seed: int | None = None) -> None:
         where = _design_of("SeparableRatio", events, design, parameters)
         self._core = _core.separable_ratio(
             events._core, where._core,
             given(hidden=hidden, degree=degree, nodes=nodes, folds=folds, epochs=epochs,
                   batch_size=batch_size, learning_rate=learning_rate, normalise=normalise,
-                  base=base, seed=seed))
+                  seed=seed))
 
 
 class DensityRatio(Ratio):

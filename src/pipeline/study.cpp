@@ -536,10 +536,6 @@ class StudyReader {
         table.count({"simulated", "events that normalise shapes and that toys are drawn from"},
                     out.learning.simulated, 1000);
     const auto network = SeparableRatio::Config::from(shapes);
-    if (network.base != SeparableRatio::Base::none && !settings_.describing())
-      shapes.problem("base",
-                     "is \"density\", but a shape of a measurement is a sum of products of "
-                     "functions of x and of θ: leave it out");
     out.learning.members = shapes.count({"members", "networks of each shape, whose mean is taken"},
                                         out.learning.members, 1, 100);
     out.learning.ratios = study_.learning;

@@ -110,41 +110,6 @@ mlp::Dense DenseLayers::backward_to_inputs(std::size_t rows, Workspace& work) co
   return {above, stride};
 }
 
-DenseLayers::Trace DenseLayers::trace(std::vector<double> x) const {
-  Trace out;
-  for (const auto& layer : layers_) {
-    std::vector<double> values(layer.out), slopes(layer.out);
-    for (std::size_t o = 0; o < layer.out; ++o)
-      values[o] = static_cast<double>(weights_[layer.biases + o]);
-    for (std::size_t i = 0; i < layer.in; ++i)
-      for (std::size_t o = 0; o < layer.out; ++o)
-        values[o] += x[i] * static_cast<double>(weights_[layer.weights + i * layer.out + o]);
-    for (std::size_t o = 0; o < layer.out; ++o) {
-      const double part = 1.0 / (1.0 + std::exp(-values[o]));
-      slopes[o] = part * (1.0 + values[o] * (1.0 - part));
-      values[o] *= part;
-    }
-    x = values;
-    out.values.push_back(std::move(values));
-    out.slopes.push_back(std::move(slopes));
-  }
-  return out;
-}
-
-std::vector<double> DenseLayers::input_gradient(const Trace& trace,
-                                                std::vector<double> above) const {
-  for (std::size_t l = layers_.size(); l-- > 0;) {
-    const Layer& layer = layers_[l];
-    for (std::size_t o = 0; o < layer.out; ++o) above[o] *= trace.slopes[l][o];
-    std::vector<double> below(layer.in, 0.0);
-    for (std::size_t i = 0; i < layer.in; ++i)
-      for (std::size_t o = 0; o < layer.out; ++o)
-        below[i] += above[o] * static_cast<double>(weights_[layer.weights + i * layer.out + o]);
-    above = std::move(below);
-  }
-  return above;
-}
-
 void DenseLayers::save(Archive& archive) const {
   std::vector<std::int64_t> hidden;
   for (const auto& layer : layers_) hidden.push_back(static_cast<std::int64_t>(layer.out));

@@ -47,14 +47,6 @@ class DenseLayers {
   /// outputs.
   mlp::Dense backward_to_inputs(std::size_t rows, Workspace& work) const;
 
-  /// One row in double precision: values and slopes of each layer.
-  struct Trace {
-    std::vector<std::vector<double>> values, slopes;
-  };
-  Trace trace(std::vector<double> x) const;
-  /// From derivatives by the outputs to those by the inputs.
-  std::vector<double> input_gradient(const Trace& trace, std::vector<double> above) const;
-
   /// Weights and biases, one after the other, in one block of memory.
   std::size_t parameters() const { return weights_.size(); }
   float* weights() { return weights_.data(); }

@@ -139,9 +139,6 @@ Tensor add_separable_fold(Graph& graph, const Archive& fold, const Tensor& x, co
 Tensor add_ratio(Graph& graph, const SeparableRatio& ratio, const OnnxOptions& options, Metadata&) {
   Archive archive;
   ratio.save(archive);
-  if (archive.child("fold0").has_child("density"))
-    fail_argument("export_onnx", "ratio", "a separable one with a density below",
-                  "one that was trained with base = \"none\"");
   const auto& parameters = ratio.parameters();
   const PolynomialBasis basis(parameters, static_cast<std::size_t>(archive.integer("degree")));
   const PolynomialBasis normaliser(parameters,

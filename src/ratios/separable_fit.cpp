@@ -42,7 +42,6 @@ EventRows EventRows::first(std::size_t count) const {
   out.theta = theta.rows(0, count);
   out.weights.resize(count);
   if (!own_weights.empty()) out.own_weights.resize(count);
-  if (!base.empty()) out.base.resize(count);
   return out;
 }
 
@@ -81,26 +80,10 @@ NodeSets::NodeSets(const Design& design, const PolynomialBasis& basis, Integral 
   sets_ = std::move(sets);
 }
 
-NodeSets NodeSets::above(const MixtureDensity& density) const {
-  NodeSets out = *this;
-  out.density_ = &density;
-  for (const auto& set : *sets_) {
-    out.mixtures_.emplace_back(set.theta.rows() * density.size());
-    density.describe(set.theta, out.mixtures_.back().data());
-  }
-  return out;
-}
-
 NodeSets::Set NodeSets::operator[](std::size_t block) const {
-  const std::size_t at = block % sets_->size();
-  const Terms& terms = (*sets_)[at];
-  return {integral_ == Integral::contrast,
-          terms.theta.rows(),
-          terms.by_node,
-          terms.by_term,
-          terms.bias,
-          density_,
-          density_ == nullptr ? nullptr : mixtures_[at].data()};
+  const Terms& terms = (*sets_)[block % sets_->size()];
+  return {integral_ == Integral::contrast, terms.theta.rows(), terms.by_node, terms.by_term,
+          terms.bias};
 }
 
 TilePass::TilePass(const Features& the_features, const PolynomialBasis& the_basis,
@@ -135,9 +118,6 @@ double TilePass::run(const EventRows& events, std::size_t begin, std::size_t cou
                    term_stride);
   kernels.multiply({f.data(), term_stride}, terms, {nodes.by_term.data(), columns},
                    nodes.bias.data(), {posterior.data(), columns}, rows, columns);
-  if (nodes.density != nullptr)
-    nodes.density->add(x.data(), features.input_stride(), rows, nodes.mixtures, nodes.nodes,
-                       posterior.data(), columns);
   kernels.softmax({posterior.data(), columns}, rows, columns, log_integrals.data());
   kernels.multiply({posterior.data(), columns}, columns, {nodes.by_node.data(), term_stride},
                    nullptr, {mean.data(), term_stride}, rows, term_stride);
@@ -155,7 +135,7 @@ double TilePass::run(const EventRows& events, std::size_t begin, std::size_t cou
     const double w = events.weights[begin + r];
     weights[r] = static_cast<float>(w);
     basis.values(events.theta.row(begin + r), values);
-    double h = nodes.density != nullptr ? static_cast<double>(events.base[begin + r]) : 0.0;
+    double h = 0.0;
     for (std::size_t k = 0; k < terms; ++k) {
       own[r * term_stride + k] = static_cast<float>(values[k]);
       h += values[k] * static_cast<double>(f[r * term_stride + k]);
@@ -229,7 +209,6 @@ bool train(Features& features, Coefficients& coefficients, const PolynomialBasis
   std::vector<float> x(tile * inputs);
   Matrix theta(tile, events.theta.cols());
   EventRows gathered{x.data(), inputs, theta, std::vector<double>(tile)};
-  if (nodes.density() != nullptr) gathered.base.resize(tile);
   const double scale = static_cast<double>(n) / sum(events.weights) / static_cast<double>(batch);
   std::vector<std::uint32_t> order(n);
   std::size_t step = 0;
@@ -244,7 +223,6 @@ bool train(Features& features, Coefficients& coefficients, const PolynomialBasis
           std::copy_n(events.x + i * events.x_stride, inputs, x.data() + r * inputs);
           std::copy_n(events.theta.row(i).data(), theta.cols(), theta.row(r).data());
           gathered.weights[r] = events.weights[i] * scale;
-          if (nodes.density() != nullptr) gathered.base[r] = events.base[i];
         }
         loss += pass.run(gathered, 0, count, coefficients, nodes[step], true);
         resolution += pass.resolution();
@@ -749,17 +727,11 @@ struct Points {
   Matrix theta;
   std::size_t columns;  // points, filled up to a multiple of 16
   mlp::Buffer by_term;  // terms × columns
-  const MixtureDensity* density;
-  std::vector<float> mixtures;
 };
 
 Points make_points(const ParameterSpace& parameters, const PolynomialBasis& basis,
-                   const MixtureDensity* density, std::size_t count, std::uint64_t seed) {
-  Points points{Design(parameters).nodes(count, seed, 0), 0, {}, density, {}};
-  if (density != nullptr) {
-    points.mixtures.resize(points.theta.rows() * density->size());
-    density->describe(points.theta, points.mixtures.data());
-  }
+                   std::size_t count, std::uint64_t seed) {
+  Points points{Design(parameters).nodes(count, seed, 0), 0, {}};
   points.columns = round_up(points.theta.rows(), 16);
   points.by_term = mlp::Buffer(basis.size() * points.columns);
   std::vector<double> values(basis.size());
@@ -780,9 +752,6 @@ void weighted_ratios(const TilePass& pass, const Points& points, float cap, floa
   kernels.multiply({pass.f.data(), pass.term_stride}, pass.basis.size(),
                    {points.by_term.data(), points.columns}, nullptr, {out, points.columns},
                    pass.rows, points.columns);
-  if (points.density != nullptr)
-    points.density->add(pass.x.data(), pass.features.input_stride(), pass.rows,
-                        points.mixtures.data(), points.theta.rows(), out, points.columns);
   for (std::size_t r = 0; r < pass.rows; ++r) {
     float* row = out + r * points.columns;
     for (std::size_t j = 0; j < points.columns; ++j) row[j] -= pass.log_integrals[r];
@@ -841,8 +810,7 @@ Normalisation normalise(const Features& features, const CoefficientFit& fit,
                         const PolynomialBasis& basis, const PolynomialBasis& normaliser,
                         const ParameterSpace& parameters, const EventRows& events,
                         const NodeSets& nodes, std::uint64_t seed) {
-  const Points points =
-      make_points(parameters, basis, nodes.density(), 3 * normaliser.size() + 10, seed);
+  const Points points = make_points(parameters, basis, 3 * normaliser.size() + 10, seed);
   const std::size_t count = points.theta.rows(), n = events.size();
   const std::size_t terms = basis.size(), size = features.size() * terms;
   const std::size_t wide = round_up(size, 8);

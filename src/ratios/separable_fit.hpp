@@ -10,12 +10,10 @@
 #include "neyman/core/polynomial_basis.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/simulators/design.hpp"
-#include "ratios/mixture_density.hpp"
 #include "ratios/separable_features.hpp"
 
 // The three steps of SeparableRatio: training the features, fitting the coefficients A, and the
-// normalisation. h(x, θ) = φ(x) A P(θ), to which log q(x|θ) is added where there is a density
-// below.
+// normalisation. h(x, θ) = φ(x) A P(θ).
 namespace neyman::separable {
 
 /// Events with whitened features and the θ each was simulated at.
@@ -27,8 +25,6 @@ struct EventRows {
   /// The events' own weights, of either sign, where `weights` are what is expected at their x and
   /// θ: these fluctuate, and the influence of events is theirs. Else empty.
   std::vector<double> own_weights = {};
-  /// log q(x_i | θ_i) of the density below h, where there is one; else empty.
-  std::vector<float> base = {};
 
   std::size_t size() const { return theta.rows(); }
   EventRows first(std::size_t count) const;
@@ -50,20 +46,15 @@ class NodeSets {
   /// `exact` where the design has no more than `count` points, whatever is asked for.
   NodeSets(const Design& design, const PolynomialBasis& basis, Integral integral, std::size_t count,
            std::uint64_t seed);
-  /// The same nodes for h(x, θ) = log q(x|θ) + φ(x) A P(θ). The density must outlive what is made.
-  NodeSets above(const MixtureDensity& density) const;
 
   Integral integral() const { return integral_; }
-  const MixtureDensity* density() const { return density_; }
 
   struct Set {
-    bool with_own;                  ///< whether the event's own θ is one more node
-    std::size_t nodes;              ///< that count; the others fill up the columns
-    const mlp::Buffer& by_node;     ///< columns() × stride
-    const mlp::Buffer& by_term;     ///< terms × columns()
-    const mlp::Buffer& bias;        ///< columns(): 0, or so low that exp vanishes
-    const MixtureDensity* density;  ///< below h, or null
-    const float* mixtures;          ///< of the density at the nodes
+    bool with_own;               ///< whether the event's own θ is one more node
+    std::size_t nodes;           ///< that count; the others fill up the columns
+    const mlp::Buffer& by_node;  ///< columns() × stride
+    const mlp::Buffer& by_term;  ///< terms × columns()
+    const mlp::Buffer& bias;     ///< columns(): 0, or so low that exp vanishes
   };
   Set operator[](std::size_t block) const;
   std::size_t columns() const { return columns_; }
@@ -77,8 +68,6 @@ class NodeSets {
   Integral integral_;
   std::size_t columns_ = 0;
   std::shared_ptr<const std::vector<Terms>> sets_;
-  const MixtureDensity* density_ = nullptr;
-  std::vector<std::vector<float>> mixtures_;  // of each set
 };
 
 /// A, features × terms, by rows of `round_up(terms, 8)`.

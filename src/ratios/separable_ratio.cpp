@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "neyman/core/check.hpp"
@@ -24,7 +23,6 @@ using namespace separable;
 /// What one fold's training and calibration gave.
 struct SeparableRatio::Fold {
   Whitening whitening;
-  std::optional<MixtureDensity> density;
   Features features;
   Coefficients coefficients;
   Matrix influence;                   // groups × (features · terms)
@@ -36,7 +34,6 @@ struct SeparableRatio::Fold {
   void save(Archive& archive) const {
     whitening.save(archive.child("whitening"));
     features.save(archive.child("features"));
-    if (density) density->save(archive.child("density"));
     archive.set("coefficients", coefficients);
     archive.set("influence", influence);
     archive.set("normalisation", normalisation);
@@ -50,7 +47,6 @@ struct SeparableRatio::Fold {
     Fold out;
     out.whitening.load(archive.child("whitening"));
     out.features.load(archive.child("features"));
-    if (archive.has_child("density")) out.density = MixtureDensity::load(archive.child("density"));
     out.coefficients = archive.get<std::vector<float>>("coefficients");
     out.influence = archive.get<Matrix>("influence");
     out.normalisation = archive.numbers("normalisation");
@@ -67,26 +63,6 @@ struct SeparableRatio::Fold {
     std::vector<float> white(round_up(x.rows(), 8) * features.input_stride(), 0.0f);
     whitening.apply(x, white.data());
     return white;
-  }
-
-  /// log q(x|θ0) − log q(x|θ1); empty where there is no density.
-  std::vector<double> density_ratios(MatrixView x, std::span<const double> numerator,
-                                     std::span<const double> denominator) const {
-    if (!density) return {};
-    Matrix points(2, numerator.size());
-    std::copy(numerator.begin(), numerator.end(), points.row(0).begin());
-    std::copy(denominator.begin(), denominator.end(), points.row(1).begin());
-    std::vector<float> mixtures(2 * density->size()), logs(2 * x.rows(), 0.0f);
-    density->describe(points, mixtures.data());
-    const auto white = whitened(x);
-    const std::size_t stride = features.input_stride();
-    for (std::size_t begin = 0; begin < x.rows(); begin += tile)
-      density->add(white.data() + begin * stride, stride, std::min(tile, x.rows() - begin),
-                   mixtures.data(), 2, logs.data() + 2 * begin, 2);
-    std::vector<double> out(x.rows());
-    for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] = static_cast<double>(logs[2 * i]) - static_cast<double>(logs[2 * i + 1]);
-    return out;
   }
 
   /// φ of each event, handed over tile by tile.
@@ -115,10 +91,6 @@ std::size_t normaliser_degree(std::size_t parameters) {
   constexpr std::size_t degrees[] = {12, 8, 6, 5, 4};
   return parameters <= 5 ? degrees[parameters - 1] : 3;
 }
-
-/// Trainings of a density end in different maxima: the mean over several is much nearer to the
-/// truth.
-constexpr std::size_t folds_with_density = 5;
 
 /// Random θ say less than those of a lattice, but what they say has no bias.
 std::size_t contrast_nodes(std::size_t lattice_nodes) { return 10 * lattice_nodes; }
@@ -159,13 +131,6 @@ SeparableRatio::Config SeparableRatio::Config::from(Settings settings) {
   config.degree = settings.count(
       {"degree", "of the polynomial in θ; 0: 4 for one or two parameters, 3 to four, else 2"},
       config.degree, 0, 12);
-  if (settings.choice({"base",
-                       "what h begins from: none, or density: a mixture of normal densities of x, "
-                       "whose numbers a network makes of θ"},
-                      "none", {"none", "density"}) == "density") {
-    config.base = Base::density;
-    config.folds = folds_with_density;
-  }
   config.nodes = settings.count({"nodes", "of the lattice over θ"}, config.nodes, 16, 65536);
   config.epochs =
       settings.count({"epochs", "passes over the data; 0: a million events in all, 2 to 60 passes"},
@@ -186,10 +151,6 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
   across::check_designed_events(function, events, design);
   check_weights(function, events, mean_signs);
   check_at_least(function, "config.folds", config.folds, 2);
-  if (config.base == Base::density && !MixtureDensity::possible(events.features()))
-    fail_argument(
-        function, "config.base", fmt::format("density for {} features", events.features()),
-        fmt::format("none where there are more than {} features", MixtureDensity::most_features()));
   check_at_least(function, "events.size()", events.size(), 20 * config.folds);
   const std::size_t d = parameters_.size(), n = events.size();
   basis_ = PolynomialBasis(parameters_, config.degree > 0 ? config.degree : default_degree(d));
@@ -203,7 +164,6 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
   // Only ratios of weights matter: the events count as their effective size, (Σw)²/Σw².
   const double unit = events.weighted() ? events.effective_size() / events.total_weight() : 1.0;
   const auto expected = expected_weights(events, mean_signs);
-  const bool density_below = config.base == Base::density;
   const NodeSets lattice(design, basis_, Integral::lattice, config.nodes,
                          derive_seed(config.seed, "nodes"));
   const NodeSets contrast(design, basis_, Integral::contrast, contrast_nodes(config.nodes),
@@ -231,7 +191,7 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
   };
 
   // What training gives; nothing where a lattice turns out to be too coarse.
-  const auto train_fold = [&](std::size_t k, const NodeSets& of_design) -> std::unique_ptr<Fold> {
+  const auto train_fold = [&](std::size_t k, const NodeSets& nodes) -> std::unique_ptr<Fold> {
     auto made = std::make_unique<Fold>();
     Fold& fold = *made;
     const std::size_t stride = round_up(basis_.size(), 8);
@@ -245,14 +205,6 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
     Matrix theta;
     EventRows rows = rows_of(others, fold.whitening, x, theta);
     const std::uint64_t seed = derive_seed(config.seed, "fold", k);
-    if (density_below) {
-      Progress density_part(&part, Progress::fine / 2);
-      fold.density.emplace(x.data(), rows.x_stride, events.features(), theta, rows.weights,
-                           MixtureDensity::Options{.seed = derive_seed(seed, "density")},
-                           &density_part);
-      rows.base = fold.density->own(x.data(), rows.x_stride, theta);
-    }
-    const NodeSets nodes = fold.density ? of_design.above(*fold.density) : of_design;
 
     // The linear part first: it is a convex problem, and a good place to start from.
     const EventRows some = rows.first(std::min<std::size_t>(rows.size(), 100000));
@@ -292,13 +244,11 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
                             stride);
     return made;
   };
-  const auto calibrate_fold = [&](std::size_t k, const NodeSets& of_design, Fold& fold) {
+  const auto calibrate_fold = [&](std::size_t k, const NodeSets& nodes, Fold& fold) {
     Progress part(progress, Progress::fine);
     std::vector<float> x;
     Matrix theta;
     EventRows rows = rows_of(partition[k], fold.whitening, x, theta);
-    if (fold.density) rows.base = fold.density->own(x.data(), rows.x_stride, theta);
-    const NodeSets nodes = fold.density ? of_design.above(*fold.density) : of_design;
     const bool many = fold.features.linear() < fold.features.inputs();
     const Coefficients start =
         many ? held_out_start(fold.features, fold.coefficients, basis_, rows, nodes)
@@ -387,10 +337,9 @@ LogRatios SeparableRatio::log_ratios(MatrixView x, std::span<const double> numer
     for (std::size_t j = 0; j < v.size(); ++j)
       for (std::size_t k = 0; k < terms; ++k)
         v[j] += static_cast<double>(fold->coefficients[j * stride + k]) * (p0[k] - p1[k]);
-    const auto below = fold->density_ratios(x, numerator, denominator);
     fold->each_tile(x, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
       for (std::size_t r = 0; r < count; ++r) {
-        double sum = below.empty() ? -offset : below[begin + r] - offset;
+        double sum = -offset;
         const float* row = phi.data() + r * fold->features.stride();
         for (std::size_t j = 0; j < v.size(); ++j) sum += static_cast<double>(row[j]) * v[j];
         out[begin + r] += share * std::clamp(sum, -log_ratio_limit, log_ratio_limit);
@@ -402,7 +351,7 @@ LogRatios SeparableRatio::log_ratios(MatrixView x, std::span<const double> numer
 
 namespace {
 
-/// ℓ(θ) = s · P(θ) − n c(θ), with s = Σ u f(x): no event is kept but for a density below.
+/// ℓ(θ) = s · P(θ) − n c(θ), with s = Σ u f(x): no event is kept.
 class SeparableSum final : public SummedRatio {
  public:
   SeparableSum(const PolynomialBasis& basis, const PolynomialBasis& normaliser)
@@ -428,14 +377,7 @@ class SeparableSum final : public SummedRatio {
     double value = 0.0;
     for (std::size_t k = 0; k < p.size(); ++k) value += sums[k] * p[k];
     for (std::size_t k = 0; k < q.size(); ++k) value -= events * c[k] * q[k];
-    if (densities.empty()) return value;
-    std::vector<double> slopes(gradient.size(), 0.0);
-    double logs = 0.0;
-    for (const auto& part : densities)
-      logs += part.density->sum(part.white.data(), part.stride, weights, point, slopes);
-    const double share = 1.0 / static_cast<double>(densities.size());
-    for (std::size_t i = 0; i < slopes.size(); ++i) gradient[i] += share * slopes[i];
-    return value + share * logs;
+    return value;
   }
 
   bool differentiable() const override { return true; }
@@ -455,43 +397,10 @@ class SeparableSum final : public SummedRatio {
       for (std::size_t i = 0; i < d; ++i)
         for (std::size_t j = 0; j < d; ++j) out(i, j) += moved[i] * moved[j];
     }
-    if (!densities.empty()) add_covariance_of_densities(point, dp, dq, out);
     return out;
   }
 
  private:
-  /// What the simulated events tell of each density, as if one had learned from all of them; and
-  /// the scatter of trainings: that of the folds, over their number, because their mean is used.
-  void add_covariance_of_densities(std::span<const double> point, std::span<const double> dp,
-                                   std::span<const double> dq, Matrix& out) const {
-    const std::size_t d = point.size(), folds = densities.size();
-    Matrix slopes(folds, d);
-    std::vector<double> mean(d, 0.0);
-    const auto count = static_cast<double>(folds);
-    for (std::size_t f = 0; f < folds; ++f) {
-      const auto& below = densities[f];
-      const auto slope = slopes.row(f);
-      below.density->sum(below.white.data(), below.stride, weights, point, slope);
-      for (std::size_t i = 0; i < d; ++i) {
-        for (std::size_t k = 0; k < below.sums.size(); ++k)
-          slope[i] += below.sums[k] * dp[k * d + i];
-        for (std::size_t k = 0; k < below.c.size(); ++k)
-          slope[i] -= events * below.c[k] * dq[k * d + i];
-        mean[i] += slope[i] / count;
-      }
-      const Matrix known =
-          below.density->gradient_covariance(below.white.data(), below.stride, weights, point);
-      for (std::size_t i = 0; i < d; ++i)
-        for (std::size_t j = 0; j < d; ++j)
-          out(i, j) += known(i, j) * (count - 1.0) / (count * count);
-    }
-    for (std::size_t f = 0; f < folds; ++f)
-      for (std::size_t i = 0; i < d; ++i)
-        for (std::size_t j = 0; j < d; ++j)
-          out(i, j) +=
-              (slopes(f, i) - mean[i]) * (slopes(f, j) - mean[j]) / (count * (count - 1.0));
-  }
-
   const PolynomialBasis& basis_;
   const PolynomialBasis& normaliser_;
 
@@ -500,16 +409,6 @@ class SeparableSum final : public SummedRatio {
   std::vector<double> sums;    // Σ u f, averaged over folds
   std::vector<double> c;       // averaged over folds
   Matrix group_sums, group_c;  // what each group of simulated events adds to them
-  /// A density below h of each fold, with the events as it takes them, and the fold's own sums of f
-  /// and c; or none.
-  struct Below {
-    const MixtureDensity* density;
-    std::vector<float> white;
-    std::size_t stride;
-    std::vector<double> sums, c;
-  };
-  std::vector<Below> densities;
-  std::vector<double> weights;  // of the events, where there are densities
 };
 
 }  // namespace
@@ -524,17 +423,12 @@ std::unique_ptr<SummedRatio> SeparableRatio::over(MatrixView x,
   auto out = std::make_unique<SeparableSum>(basis_, normaliser_);
   for (std::size_t i = 0; i < x.rows(); ++i)
     out->events += event_weights.empty() ? 1.0 : event_weights[i];
-  if (folds_[0]->density)
-    out->weights = event_weights.empty()
-                       ? std::vector<double>(x.rows(), 1.0)
-                       : std::vector<double>(event_weights.begin(), event_weights.end());
   const double share = 1.0 / static_cast<double>(folds_.size());
   const std::size_t groups = folds_[0]->influence.rows();
   out->group_sums = Matrix(groups * folds_.size(), terms);
   out->group_c = Matrix(groups * folds_.size(), normaliser_.size());
   for (std::size_t f = 0; f < folds_.size(); ++f) {
     const Fold& fold = *folds_[f];
-    std::vector<double> fold_sums(terms, 0.0);
     std::vector<double> phi_sum(fold.features.size(), 0.0);
     fold.each_tile(x, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
       for (std::size_t r = 0; r < count; ++r) {
@@ -548,14 +442,10 @@ std::unique_ptr<SummedRatio> SeparableRatio::over(MatrixView x,
       for (std::size_t k = 0; k < terms; ++k) {
         const auto a = static_cast<double>(fold.coefficients[j * stride + k]);
         out->sums[k] += share * phi_sum[j] * a;
-        fold_sums[k] += phi_sum[j] * a;
         for (std::size_t g = 0; g < groups; ++g)
           out->group_sums(f * groups + g, k) +=
               share * phi_sum[j] * fold.influence(g, j * terms + k);
       }
-    if (fold.density)
-      out->densities.push_back({&*fold.density, fold.whitened(x), fold.features.input_stride(),
-                                std::move(fold_sums), fold.normalisation});
     for (std::size_t k = 0; k < normaliser_.size(); ++k) {
       out->c[k] += share * fold.normalisation[k];
       for (std::size_t g = 0; g < groups; ++g)
@@ -600,9 +490,6 @@ Matrix SeparableRatio::functions(MatrixView x, std::uint64_t replica) const {
 /// Σ_j φ_j(x) A_jk, averaged over the folds; A is features × terms.
 Matrix SeparableRatio::functions_of(MatrixView x,
                                     const std::vector<std::vector<double>>& coefficients) const {
-  if (folds_[0]->density)
-    fail_argument("SeparableRatio::functions", "the ratio", "one with a density below",
-                  "a sum of products alone (base = \"none\")");
   check_same_size("SeparableRatio::functions", "x", x.cols(), features(),
                   "one column for each feature");
   const std::size_t terms = basis_.size();
@@ -649,9 +536,6 @@ SeparableRatio::SeparableRatio(const Archive& archive, ParameterSpace parameters
   for (std::size_t k = 0; k < static_cast<std::size_t>(folds); ++k) {
     auto fold = std::make_unique<Fold>(Fold::load(archive.child("fold" + std::to_string(k))));
     const std::size_t size = fold->features.size(), groups = fold->influence.rows();
-    if (fold->density && (fold->density->features() != features() ||
-                          fold->density->parameters() != parameters_.size()))
-      throw FileError("the density of the separable ratio has other features or parameters");
     if (fold->whitening.features() != features() || fold->features.inputs() != features() ||
         fold->coefficients.size() != size * round_up(basis_.size(), 8) ||
         fold->influence.cols() != size * basis_.size() ||

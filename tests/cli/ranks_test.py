@@ -156,7 +156,7 @@ class Ranks(Folder):
         mlp = '[classifier]\nkind = "mlp"\nepochs = 2\nhidden = [16]\n\n'
         self.write("smooth.toml", text.replace(before, mlp))
         self.write("nodes.toml", text.replace(
-            before, mlp + '[calibration]\nacross = "interpolate"\nevents = 500\n\n'))
+            before, mlp + '[calibration]\nacross = "interpolate"\nevents = 5000\n\n'))
         for study in ("smooth", "nodes"):
             self.same(study, (3,))
 

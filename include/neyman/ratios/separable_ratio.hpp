@@ -64,36 +64,20 @@ class FeatureRanges;
 /// their signs fluctuate by is what it fluctuates by (Newey, The asymptotic variance of
 /// semiparametric estimators, 1994).
 ///
-/// With `base = density`, h(x, θ) = log q(x|θ) + φ(x) A P(θ): a mixture of normal densities of the
-/// whitened features, whose numbers a network makes of θ, is trained by maximum likelihood on the
-/// events that train the fold, and the three steps then correct it. It follows peaks that move,
-/// correlations and scales. The uncertainty has two more parts: of the layer that makes the
-/// numbers, by its information, and the scatter between the folds. `functions` cannot be asked for,
-/// and the ratio cannot be exported to ONNX.
-///
-/// Known weaknesses: log r, or what a density leaves of it, must be near a polynomial of the degree
-/// in θ over the ranges for each x. A density fails on features with few values, and where log r is
-/// near a polynomial the plain sum is more accurate. Of more than 64 features, what is not linear
-/// in them is up to the network, which then has inputs that may be correlated.
+/// Known weaknesses: log r must be near a polynomial of the degree in θ over the ranges for each x;
+/// where it is not, a DensityRatio is for it. Of more than 64 features, what is not linear in them
+/// is up to the network, which then has inputs that may be correlated.
 class SeparableRatio final : public ParameterizedRatio {
  public:
-  /// What h(x, θ) begins from.
-  enum class Base {
-    none,     ///< nothing: h is the sum of products alone
-    density,  ///< log q(x|θ), a mixture of normal densities whose numbers a network makes of θ
-  };
   struct Config {
     std::vector<std::size_t> hidden = {32, 32};  ///< widths; multiples of 16 (rounded up); {}: none
-    std::size_t degree = 0;  ///< in θ; 0: 4 for one or two parameters, 3 to four, else 2
-    std::size_t nodes = 96;  ///< of the lattice over θ; multiples of 16 (rounded up)
-    /// Each event trains in all folds but one, which it calibrates. `from` makes it 5 with a
-    /// density.
-    std::size_t folds = 2;
+    std::size_t degree = 0;       ///< in θ; 0: 4 for one or two parameters, 3 to four, else 2
+    std::size_t nodes = 96;       ///< of the lattice over θ; multiples of 16 (rounded up)
+    std::size_t folds = 2;        ///< each event trains in all but one, which it calibrates
     std::size_t epochs = 0;       ///< passes over the data; 0: 10^6 events in all, 2 to 60 passes
     std::size_t batch_size = 0;   ///< rows a step; 0: 1/200 of the events, between 64 and 1024
     double learning_rate = 3e-3;  ///< the highest of a cosine with a short rise
     bool normalise = true;        ///< step 3
-    Base base = Base::none;       ///< density: of at most some 40 features
     std::uint64_t seed = 0;
 
     /// Reads the keys of a [classifier] table, which have these fields' names.
