@@ -1,7 +1,7 @@
 // The network of the benchmark's classifier two-sample test, as scikit-learn's MLPClassifier trains
 // it by default: two hidden layers of relu, Adam with its usual constants, batches of 200, weights
-// penalised by 10⁻⁴, and no epoch after ten in a row that lowered the training loss by less than 10⁻⁴.
-// Here in single precision too, with other random numbers, and many times faster.
+// penalised by 10⁻⁴, and no epoch after ten in a row that lowered the training loss by less than
+// 10⁻⁴. Here in single precision too, with other random numbers, and many times faster.
 
 #include <immintrin.h>
 
@@ -140,13 +140,13 @@ double accuracy(const Matrix& data, const std::vector<Index>& train, const std::
 
 }  // namespace
 
-/// The mean accuracy over so many folds of networks that tell the first n rows from the m after them,
-/// each of `features` numbers that are standardised already.
+/// The mean accuracy over so many folds of networks that tell the first n rows from the m after
+/// them, each of `features` numbers that are standardised already.
 extern "C" double classifier_accuracy(const float* rows, std::size_t n, std::size_t m,
                                       std::size_t features, std::size_t folds,
                                       std::size_t most_epochs, std::uint64_t seed) {
-  const Matrix data = Eigen::Map<const Matrix>(rows, static_cast<Index>(features),
-                                               static_cast<Index>(n + m));
+  const Matrix data =
+      Eigen::Map<const Matrix>(rows, static_cast<Index>(features), static_cast<Index>(n + m));
   // What Adam remembers of a unit that is never on fades to numbers that are slow to compute with.
   const unsigned before = _mm_getcsr();
   _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
@@ -159,7 +159,8 @@ extern "C" double classifier_accuracy(const float* rows, std::size_t n, std::siz
     std::vector<Index> train, test;
     for (std::size_t i = 0; i < order.size(); ++i)
       (i * folds / order.size() == fold ? test : train).push_back(order[i]);
-    sum += accuracy(data, train, test, static_cast<Index>(n), static_cast<int>(most_epochs), random);
+    sum +=
+        accuracy(data, train, test, static_cast<Index>(n), static_cast<int>(most_epochs), random);
   }
   _mm_setcsr(before);
   return sum / static_cast<double>(folds);
