@@ -387,6 +387,7 @@ def test_an_interval_that_is_far_too_wide_is_found():
                          "classifier": {"kind": "separable"}, "report": {"figures": False}})
     assert result.fit.parameters.m.error > 3 / 300  # one over the events would be right
     assert "fail" in [check.verdict for check in result.diagnostics if ":" not in check.name]
+    assert [w for w in result.warnings if "smallest values of x end at a sharp edge" in w]
 
 
 def test_new_data_are_checked_without_the_simulator():

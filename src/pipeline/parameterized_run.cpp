@@ -11,6 +11,7 @@
 #include "neyman/data/samples_archive.hpp"
 #include "neyman/inference/parameterized_likelihood.hpp"
 #include "neyman/inference/statistics.hpp"
+#include "neyman/ratios/moving_edges.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman::pipeline {
@@ -54,6 +55,18 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
     return ratio;
   }
   // Where several events have one θ, the θ that there are count, not the ones that could be.
+  for (const auto& edge : moving_edges(events.numerator)) {
+    const auto& names = events.numerator.feature_names;
+    results.warnings.push_back(fmt::format(
+        "the {} values of {} end at a sharp edge that moves with {}: a learned ratio smooths it, "
+        "so "
+        "that the estimate may be off by more than its error, intervals are too wide, and Wilks' "
+        "theorem does not hold; where nothing but the edge tells {}, use the {} value itself",
+        edge.upper ? "largest" : "smallest",
+        edge.feature < names.size() ? names[edge.feature] : std::to_string(edge.feature + 1),
+        study.parameters[edge.parameter].name, study.parameters[edge.parameter].name,
+        edge.upper ? "largest" : "smallest"));
+  }
   const bool repeated = study.simulator->stored() != nullptr || study.simulator->runs().events > 1;
   const Design design =
       repeated ? empirical_design(events.numerator, study.parameters) : *learned.design;
