@@ -8,6 +8,7 @@
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/classifier_ratio.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
+#include "neyman/ratios/learned_ratio.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
 #include "ratios/onnx_graph.hpp"
 #include "ratios/onnx_parts.hpp"
@@ -161,6 +162,12 @@ Tensor add_ratio(Graph& graph, const SeparableRatio& ratio, const OnnxOptions& o
 }  // namespace
 
 std::string export_onnx(const Ratio& ratio, const OnnxOptions& options) {
+  // A graph takes any number of events: the model that serves several.
+  if (const auto* learned = dynamic_cast<const LearnedRatio*>(&ratio))
+    return export_onnx(learned->several(), options);
+  if (dynamic_cast<const DensityRatio*>(&ratio) != nullptr)
+    fail_argument("export_onnx", "ratio", "a density",
+                  "another one, such as a separable ratio (kind = \"separable\")");
   Graph graph;
   Metadata metadata{{"kind", ratio.kind()}};
   if (!options.feature_names.empty())

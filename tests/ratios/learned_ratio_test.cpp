@@ -11,6 +11,7 @@
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
+#include "neyman/ratios/onnx_export.hpp"
 #include "ratios/two_means.hpp"
 
 namespace neyman {
@@ -185,6 +186,15 @@ TEST(LearnedRatio, SavesAndLoads) {
   broken = archive;
   broken.set("shares", std::vector<double>(50, 0.02));
   EXPECT_THROW(LearnedRatio(broken, plane), FileError);
+}
+
+// A graph for other programs is that of the model that serves several events.
+TEST(LearnedRatio, ExportsTheModelOfSeveralEvents) {
+  ASSERT_EQ(trained_learned().several().kind(), "separable");
+  EXPECT_EQ(export_onnx(trained_learned(), {}), export_onnx(trained_learned().several(), {}));
+  auto config = DensityRatio::Config{.hidden = {16}, .members = 2, .epochs = 1};
+  const DensityRatio density(simulate_plane(plane_design(), 400, 1), plane_design(), config);
+  EXPECT_THROW(export_onnx(density, {}), ArgumentError);
 }
 
 // Events of one run of a simulator stay together, in training or among those that choose.
