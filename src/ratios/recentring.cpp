@@ -6,6 +6,7 @@
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
+#include "neyman/simulators/design.hpp"
 
 namespace neyman::across {
 
@@ -18,6 +19,9 @@ constexpr std::size_t highest_degree = 24;
 constexpr std::size_t events_a_number = 20;
 /// ε is small: that much of a range, where the events say nothing of it.
 constexpr double usual = 0.05;
+/// θ + ε(θ) rises with θ at no less and no more than 1 ∓ this: else one maximum may become two.
+constexpr double steepest = 0.5;
+constexpr std::size_t places_looked_at = 2000;
 
 std::size_t degree_for(std::size_t parameters, std::size_t events) {
   const std::size_t most = std::min(most_numbers, events / events_a_number);
@@ -95,8 +99,10 @@ Recentring::Recentring(const ParameterSpace& parameters, MatrixView theta, Matri
   Eigen::VectorXd kept = Eigen::VectorXd::Zero(size);
   // A band of degrees together: the more of them, the surer what is noise. Bands grow with the
   // degree, because high ones are of one parameter alone.
+  std::vector<Eigen::Index> bands;  // where they begin
   for (std::size_t first = 0; first < polynomials;) {
     std::size_t last = first;
+    bands.push_back(static_cast<Eigen::Index>(first * d));
     const std::size_t begin = first == 0 ? 0 : basis_.degree(first - 1);
     const std::size_t end = begin + begin / 3;
     while (last < polynomials && (last == 0 ? 0 : basis_.degree(last - 1)) <= end) ++last;
@@ -110,17 +116,51 @@ Recentring::Recentring(const ParameterSpace& parameters, MatrixView theta, Matri
     kept.segment(at, count).setConstant(std::max(share, doubt / (1.0 + doubt)));
     first = last;
   }
-  const Eigen::VectorXd beta = cholesky.matrixU().solve(z);
-  coefficients_ = Matrix(polynomials, d);
-  for (std::size_t k = 0; k < polynomials; ++k)
-    for (std::size_t p = 0; p < d; ++p)
-      coefficients_(k, p) = beta(static_cast<Eigen::Index>(k * d + p));
+  // Polynomials of a high degree are steep at the ends of a range. Bands are left out from the
+  // highest on, until ε is not.
+  const Matrix places = Design(parameters).nodes(places_looked_at, 0, 0);
+  for (;; bands.pop_back()) {
+    const Eigen::VectorXd beta = cholesky.matrixU().solve(z);
+    coefficients_ = Matrix(polynomials, d);
+    for (std::size_t k = 0; k < polynomials; ++k)
+      for (std::size_t p = 0; p < d; ++p)
+        coefficients_(k, p) = beta(static_cast<Eigen::Index>(k * d + p));
+    if (bands.size() <= 1 || !is_steep(places)) break;
+    z.tail(size - bands.back()).setZero();
+    kept.tail(size - bands.back()).setZero();
+  }
   const Eigen::MatrixXd factor =
       cholesky.matrixU().solve(Eigen::MatrixXd(kept.cwiseSqrt().asDiagonal()));
   factor_ = Matrix(m, m);
   for (std::size_t i = 0; i < m; ++i)
     for (std::size_t j = 0; j < m; ++j)
       factor_(i, j) = factor(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+}
+
+/// Whether ε changes by more than a part of what θ does, anywhere: at places inside of the ranges,
+/// and the same with each parameter at its ends.
+bool Recentring::is_steep(const Matrix& places) const {
+  const std::size_t d = low_.size();
+  Matrix jacobian;
+  const auto steep_at = [&](std::span<const double> point) {
+    (*this)(point, &jacobian);
+    for (std::size_t p = 0; p < d; ++p)
+      for (std::size_t q = 0; q < d; ++q) {
+        // In units of the ranges.
+        const double slope =
+            (jacobian(p, q) - (p == q ? 1.0 : 0.0)) * (high_[q] - low_[q]) / (high_[p] - low_[p]);
+        if (std::abs(slope) > steepest) return true;
+      }
+    return false;
+  };
+  for (std::size_t i = 0; i < places.rows(); ++i) {
+    std::vector<double> point(places.row(i).begin(), places.row(i).end());
+    if (steep_at(point)) return true;
+    const std::size_t p = i % d;
+    point[p] = i / d % 2 == 0 ? low_[p] : high_[p];
+    if (steep_at(point)) return true;
+  }
+  return false;
 }
 
 /// The constant, then the others.

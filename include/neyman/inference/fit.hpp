@@ -92,7 +92,9 @@ struct FitOptions {
   /// n, of which up to 16 are followed, fewer where the last ones lead to maxima that are known;
   /// with more than 20 000 events half as many, and up to 6.
   std::size_t starts = 0;
-  double tolerance = 1e-6;  ///< of `distance`, for status converged
+  /// Of `distance`, for status converged; where all searches end above it, what rounding to single
+  /// precision may hide of ℓ.
+  double tolerance = 1e-6;
   /// False: no second derivatives, which cost some evaluations a parameter; the covariance is
   /// zero. For the many fits of a profile.
   bool covariance = true;
