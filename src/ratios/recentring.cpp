@@ -19,8 +19,8 @@ constexpr std::size_t highest_degree = 24;
 constexpr std::size_t events_a_number = 20;
 /// ε is small: that much of a range, where the events say nothing of it.
 constexpr double usual = 0.05;
-/// θ + ε(θ) rises with θ at no less and no more than 1 ∓ this: else one maximum may become two.
-constexpr double steepest = 0.5;
+/// θ + ε(θ) rises with θ by this part at least: else one maximum would become two.
+constexpr double least_rise = 0.1;
 constexpr std::size_t places_looked_at = 2000;
 
 std::size_t degree_for(std::size_t parameters, std::size_t events) {
@@ -117,7 +117,7 @@ Recentring::Recentring(const ParameterSpace& parameters, MatrixView theta, Matri
     first = last;
   }
   // Polynomials of a high degree are steep at the ends of a range. Bands are left out from the
-  // highest on, until ε is not.
+  // highest on, until θ + ε(θ) turns back nowhere.
   const Matrix places = Design(parameters).nodes(places_looked_at, 0, 0);
   for (;; bands.pop_back()) {
     const Eigen::VectorXd beta = cholesky.matrixU().solve(z);
@@ -125,7 +125,7 @@ Recentring::Recentring(const ParameterSpace& parameters, MatrixView theta, Matri
     for (std::size_t k = 0; k < polynomials; ++k)
       for (std::size_t p = 0; p < d; ++p)
         coefficients_(k, p) = beta(static_cast<Eigen::Index>(k * d + p));
-    if (bands.size() <= 1 || !is_steep(places)) break;
+    if (bands.size() <= 1 || !turns_back(places)) break;
     z.tail(size - bands.back()).setZero();
     kept.tail(size - bands.back()).setZero();
   }
@@ -137,28 +137,23 @@ Recentring::Recentring(const ParameterSpace& parameters, MatrixView theta, Matri
       factor_(i, j) = factor(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
 }
 
-/// Whether ε changes by more than a part of what θ does, anywhere: at places inside of the ranges,
-/// and the same with each parameter at its ends.
-bool Recentring::is_steep(const Matrix& places) const {
+/// Whether θ + ε(θ) turns back, or nearly so, anywhere: at places inside of the ranges, and the
+/// same with each parameter at its ends.
+bool Recentring::turns_back(const Matrix& places) const {
   const std::size_t d = low_.size();
   Matrix jacobian;
-  const auto steep_at = [&](std::span<const double> point) {
+  const auto turns_at = [&](std::span<const double> point) {
     (*this)(point, &jacobian);
     for (std::size_t p = 0; p < d; ++p)
-      for (std::size_t q = 0; q < d; ++q) {
-        // In units of the ranges.
-        const double slope =
-            (jacobian(p, q) - (p == q ? 1.0 : 0.0)) * (high_[q] - low_[q]) / (high_[p] - low_[p]);
-        if (std::abs(slope) > steepest) return true;
-      }
+      if (jacobian(p, p) < least_rise) return true;
     return false;
   };
   for (std::size_t i = 0; i < places.rows(); ++i) {
     std::vector<double> point(places.row(i).begin(), places.row(i).end());
-    if (steep_at(point)) return true;
+    if (turns_at(point)) return true;
     const std::size_t p = i % d;
     point[p] = i / d % 2 == 0 ? low_[p] : high_[p];
-    if (steep_at(point)) return true;
+    if (turns_at(point)) return true;
   }
   return false;
 }

@@ -43,7 +43,7 @@ class Recentring {
 
  private:
   std::vector<double> polynomials(std::span<const double> point, Matrix* slopes) const;
-  bool is_steep(const Matrix& places) const;
+  bool turns_back(const Matrix& places) const;
 
   std::vector<double> low_, high_;
   PolynomialBasis basis_;

@@ -59,13 +59,12 @@ TEST(Recentring, LeavesWhatIsRight) {
 }
 
 // What would make two maxima of one is left out, whatever the events say.
-TEST(Recentring, IsNowhereSteep) {
+TEST(Recentring, TurnsBackNowhere) {
   const auto by = Scored(4000, 1, [](double t) { return 0.3 * std::sin(9.0 * t); }).recentring();
   Matrix jacobian;
   for (int k = 0; k <= 400; ++k) {
     by(std::vector{-2.0 + 0.01 * k}, &jacobian);
-    EXPECT_GE(jacobian(0, 0), 0.45);
-    EXPECT_LE(jacobian(0, 0), 1.55);
+    EXPECT_GE(jacobian(0, 0), 0.05);
   }
 }
 
