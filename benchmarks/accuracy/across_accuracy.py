@@ -28,7 +28,6 @@ fewer than 25 events are near, δ tells nothing and is left out.
 from __future__ import annotations
 
 import argparse
-import ast
 import hashlib
 import json
 import math
@@ -46,6 +45,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import problems  # noqa: E402
+from methods import learners, with_options  # noqa: E402
 from problems import PROBLEMS  # noqa: E402
 
 LEVEL = 0.6827
@@ -283,27 +283,8 @@ def methods():
     """The methods that this version of the package has."""
     import neyman
 
-    learners = {"separable": "SeparableRatio", "density": "DensityRatio", "learned": "LearnedRatio"}
     return {"default": whole_study,
-            **{name: ratio_of(getattr(neyman, learner)) for name, learner in learners.items()
-               if hasattr(neyman, learner)}}
-
-
-def with_options(text, known):
-    """The method of "name option=value …"."""
-    name, *options = text.split()
-    given = {}
-    for option in options:
-        key, equal, value = option.partition("=")
-        if not equal:
-            raise ValueError(f"'{option}' of the method '{text}' is no option=value")
-        try:
-            given[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            given[key] = value
-    if name not in known:
-        raise ValueError(f"the method '{name}' is not among {', '.join(known)}")
-    return lambda problem, events, seed: known[name](problem, events, seed, **given)
+            **{name: ratio_of(kind) for name, kind in learners().items()}}
 
 
 # One measurement.

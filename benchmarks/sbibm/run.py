@@ -24,7 +24,6 @@ twentieth of the time (`quick`; see c2st.py).
 """
 
 import argparse
-import ast
 import json
 import pathlib
 import runpy
@@ -38,6 +37,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from c2st import c2st  # noqa: E402
+from methods import learners, with_options  # noqa: E402
 from published import BUDGETS, METHODS, published  # noqa: E402
 from sampler import sample  # noqa: E402
 from tasks import TASKS, load_task  # noqa: E402
@@ -48,38 +48,12 @@ EDGE = 6.0  # of normal coordinates: 10⁵ θ in ten dimensions have a coordinat
 # Methods.
 
 
-def learner(name):
-    def learn(events, design, seed, **options):
-        import neyman
-
-        return getattr(neyman, name)(events, design, seed=seed, **options)
-
-    return learn
+def learner(kind):
+    return lambda events, design, seed, **options: kind(events, design, seed=seed, **options)
 
 
 def methods():
-    """The methods that this version of the package has."""
-    import neyman
-
-    kinds = {"separable": "SeparableRatio", "density": "DensityRatio", "learned": "LearnedRatio"}
-    return {name: learner(kind) for name, kind in kinds.items() if hasattr(neyman, kind)}
-
-
-def with_options(text, known):
-    """The method of "name option=value …"."""
-    name, *options = text.split()
-    given = {}
-    for option in options:
-        key, equal, value = option.partition("=")
-        if not equal:
-            raise ValueError(f"'{option}' of the method '{text}' is no option=value")
-        try:
-            given[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            given[key] = value
-    if name not in known:
-        raise ValueError(f"the method '{name}' is not among {', '.join(known)}")
-    return lambda events, design, seed: known[name](events, design, seed, **given)
+    return {name: learner(kind) for name, kind in learners().items()}
 
 
 def log_ratio_at(learned, x):
@@ -246,7 +220,7 @@ def rows_of(results, budget, kind):
 
     def mean_of(value):
         values = [value(name) for name in names]
-        return None if None in values else mean(values)
+        return None if not values or None in values else mean(values)
 
     last = ["mean"]
     for method in ours:

@@ -224,12 +224,6 @@ std::size_t DensityRatio::members() const { return learned_->members.size(); }
 
 std::size_t DensityRatio::features() const { return learned_->ranges.size(); }
 
-double DensityRatio::held_out() const {
-  double sum = 0.0;
-  for (const auto& member : learned_->members) sum += member.held_out();
-  return sum / static_cast<double>(learned_->members.size());
-}
-
 Matrix DensityRatio::draw(std::span<const double> x, std::size_t count, std::uint64_t seed) const {
   check_proposal("DensityRatio::draw", x.size());
   RandomStream random(seed, "points of a density");

@@ -260,7 +260,6 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   const std::size_t folds = config.separable.folds;
   Progress all(progress, Progress::fine);
   const std::size_t steps = Progress::fine / (2 * folds + 2 + 2 * members);
-  std::vector<std::shared_ptr<ParameterizedRatio>> models;
   const auto timed = [&](Candidate& candidate, auto&& work) {
     const double begin = seconds_now();
     work();

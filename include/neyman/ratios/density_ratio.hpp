@@ -90,9 +90,6 @@ class DensityRatio final : public ParameterizedRatio {
   /// log q(θ|x) − log π(θ) of the first member at each θ.
   std::vector<double> log_weights(std::span<const double> x, MatrixView points) const;
 
-  /// The mean of log q over events that members have not learned from.
-  double held_out() const;
-
  private:
   struct Learned;
   class Sum;

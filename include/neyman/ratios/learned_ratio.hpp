@@ -25,18 +25,19 @@ namespace neyman {
 /// The candidates are a SeparableRatio, a DensityRatio of the features, and one of the parameters.
 /// Each tells, for held-out events (x_i, θ_i), which of some θ is x_i's own: the mean of
 ///
-///   log r(x_i; θ_i) / mean_j r(x_i; θ_j) w_j
+///   log [r(x_i; θ_i) / mean_j r(x_i; θ_j) w_j]
 ///
 /// is its score, in nats: what it knows of θ from one event, largest for the true ratio whatever
 /// the θ_j (van den Oord et al. 2018). These are drawn from a candidate's q(θ|x_i), which w_j
 /// undoes, so that candidates are compared where they matter; and some over all of the design.
 ///
 /// - Datasets of several events take the candidate with the highest score among those that are
-///   normalised in x at every θ: what another one is off by adds up over the events.
+///   normalised in x at every θ: what another one is off by adds up over the events. Between equals
+///   it is the density.
 /// - A dataset of one event takes the mean of all log r with the convex weights that have the
 ///   highest score (stacking, Wolpert 1992).
 ///
-/// A density is tried with two members and a third of the steps. Where that shows that it cannot
+/// A density is tried with one member and a third of the passes. Where that shows that it cannot
 /// win, it is not trained in full.
 class LearnedRatio final : public ParameterizedRatio {
  public:
