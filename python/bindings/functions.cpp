@@ -25,12 +25,8 @@ class Held {
  public:
   explicit Held(py::object object) : object_(std::move(object)) {}
   ~Held() {
-    if (Py_IsInitialized() == 0) {
-      object_.release();  // the interpreter is gone, and with it the object
-      return;
-    }
-    const py::gil_scoped_acquire acquire;
-    object_ = py::object();
+    // Where the interpreter is gone or going, so is the object.
+    if (Py_IsInitialized() == 0 || !with_lock([&] { object_ = py::object(); })) object_.release();
   }
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;

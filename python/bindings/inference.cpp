@@ -524,10 +524,11 @@ void bind_inference(py::module_& module) {
       .def("_seconds",
            [](const AnyLikelihood& self, py::handle theta, std::size_t times) {
              const auto point = as_point(theta, self.parameters(), "seconds", "theta");
-             const py::gil_scoped_release release;
-             const double start = seconds_now();
-             for (std::size_t i = 0; i < times; ++i) (*self.likelihood)(point);
-             return (seconds_now() - start) / static_cast<double>(times);
+             return short_work([&] {
+               const double start = seconds_now();
+               for (std::size_t i = 0; i < times; ++i) (*self.likelihood)(point);
+               return (seconds_now() - start) / static_cast<double>(times);
+             });
            })
       .def("fit", &find_best)
       .def("interval", &interval)

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "bindings.hpp"
+#include "work.hpp"
 
 namespace {
 
@@ -24,6 +25,7 @@ PYBIND11_MODULE(_core, module) {
   using namespace neyman::python;
   module.doc() = "The compiled part of neyman; use the package neyman instead.";
   check_numpy();
+  bind_work(module);
   bind_core(module);
   bind_data(module);
   bind_simulators(module);

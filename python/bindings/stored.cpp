@@ -6,6 +6,7 @@
 #include "neyman/core/error.hpp"
 #include "neyman/data/archive_file.hpp"
 #include "neyman/data/atomic_file.hpp"
+#include "work.hpp"
 
 namespace neyman::python {
 
@@ -36,22 +37,20 @@ class TemporaryFile {
 }  // namespace
 
 py::bytes file_bytes(const std::function<void(const std::string& path)>& write) {
-  std::string bytes;
-  {
-    const py::gil_scoped_release release;
+  return short_work([&] {
     const TemporaryFile file;
     write(file.path());
-    bytes = read_file(file.path());
-  }
-  return bytes;
+    return read_file(file.path());
+  });
 }
 
 void with_file(const py::bytes& bytes, const std::function<void(const std::string& path)>& read) {
   const std::string content = bytes;
-  const py::gil_scoped_release release;
-  const TemporaryFile file;
-  write_file_atomically(file.path(), content);
-  read(file.path());
+  short_work([&] {
+    const TemporaryFile file;
+    write_file_atomically(file.path(), content);
+    read(file.path());
+  });
 }
 
 py::bytes dump(const std::string& what, const std::function<void(Archive&)>& save) {

@@ -1,10 +1,13 @@
 #include "work.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "neyman/core/error.hpp"
@@ -15,6 +18,8 @@ namespace neyman::python {
 namespace {
 
 constexpr auto patience = std::chrono::milliseconds(50);  // between two looks at signals
+// For work that Python's end stops: a simulator in Python may be in the midst of a long call.
+constexpr auto grace = std::chrono::seconds(5);
 
 /// A call that a thread of the library waits for.
 struct Request {
@@ -30,6 +35,11 @@ struct Desk {
   std::deque<Request*> requests;
   std::deque<ProgressState> told;  // the last of each task
   std::size_t serving = 0;         // threads in `serve_while`
+  std::size_t at_work = 0;         // pieces of work that are not done
+  std::size_t returning = 0;       // threads that wait for Python's lock
+  std::set<unsigned long> answering;  // Python's names of the threads that do
+  std::atomic<bool> ending = false;
+  std::thread::id ender;  // that ends Python, and may go on using it
 };
 
 Desk& desk() {
@@ -46,18 +56,91 @@ void tell(const ProgressState& state) {
     shared.told.push_back(state);
 }
 
+/// Whether Python ends, and this thread is not the one that ends it.
+bool python_ends() {
+  const auto& shared = desk();
+  return shared.ending && std::this_thread::get_id() != shared.ender;
+}
+
+/// Whether this thread may wait for Python's lock. The end of Python waits until it has it.
+bool may_return() {
+  auto& shared = desk();
+  const std::lock_guard lock(shared.mutex);
+  if (python_ends()) return false;
+  ++shared.returning;
+  return true;
+}
+
+void returned() {
+  auto& shared = desk();
+  const std::lock_guard lock(shared.mutex);
+  --shared.returning;
+  if (shared.ending) shared.changed.notify_all();
+}
+
+[[noreturn]] void stay_for_good() {
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+/// Python ends a thread in the midst of a call by unwinding its stack without an exception. The
+/// thread stays here before the unwinding reaches a frame that catches all.
+class Unwinding {
+ public:
+  ~Unwinding() {
+    if (!done && std::uncaught_exceptions() == before_ && python_ends()) stay_for_good();
+  }
+  bool done = false;
+
+ private:
+  int before_ = std::uncaught_exceptions();
+};
+
+/// Before Python ends: what the library does for other threads is stopped and awaited. Called with
+/// the lock.
+void await_work() {
+  auto& shared = desk();
+  {
+    const std::lock_guard lock(shared.mutex);
+    shared.ender = std::this_thread::get_id();
+    shared.ending = true;
+    // A simulator in Python stops at its next step.
+    for (const auto thread : shared.answering)
+      PyThreadState_SetAsyncExc(thread, PyExc_SystemExit);
+    if (shared.at_work + shared.returning == 0) return;
+    shared.changed.notify_all();
+  }
+  request_stop();
+  {
+    const Unlocked unlocked;  // for simulators in Python that are in the midst of a call
+    std::unique_lock lock(shared.mutex);
+    shared.changed.wait_for(lock, grace, [&] { return shared.at_work + shared.returning == 0; });
+  }
+  clear_stop();
+}
+
 thread_local std::size_t answers = 0;  // that this thread is giving, one within the other
 
-/// The Python side of a call: what it raises is carried to the thread that asked.
+/// The Python side of a call, with the lock: what it raises is carried to the thread that asked.
 void answer(Request& request) {
-  ++answers;
+  auto& shared = desk();
+  const auto thread = PyThread_get_thread_ident();
+  const auto set_answering = [&](bool yes) {
+    const std::lock_guard lock(shared.mutex);
+    if (yes)
+      shared.answering.insert(thread);
+    else
+      shared.answering.erase(thread);
+  };
+  if (answers++ == 0) set_answering(true);
   try {
+    Unwinding unwinding;
     if (stop_requested()) throw Interrupted();
     (*request.call)();
+    unwinding.done = true;
   } catch (...) {
     request.error = std::current_exception();
   }
-  --answers;
+  if (--answers == 0) set_answering(false);
 }
 
 void show_progress(std::deque<ProgressState> told) {
@@ -70,25 +153,66 @@ void show_progress(std::deque<ProgressState> told) {
 
 }  // namespace
 
+Unlocked::Unlocked() : state_(PyEval_SaveThread()) {}
+
+Unlocked::~Unlocked() {
+  if (!may_return()) stay_for_good();
+  PyEval_RestoreThread(state_);
+  returned();
+}
+
+bool with_lock(const std::function<void()>& call) {
+  if (!may_return()) return false;
+  const py::gil_scoped_acquire acquire;
+  returned();
+  call();
+  return true;
+}
+
+detail::AtWork::AtWork() {
+  auto& shared = desk();
+  const std::lock_guard lock(shared.mutex);
+  ++shared.at_work;
+}
+
+detail::AtWork::~AtWork() {
+  auto& shared = desk();
+  const std::lock_guard lock(shared.mutex);
+  --shared.at_work;
+  if (shared.ending) shared.changed.notify_all();
+}
+
+void detail::begin_work() {
+  if (python_ends()) const Unlocked stays_for_good;
+}
+
 bool detail::answering() { return answers > 0; }
 
 void in_python(const std::function<void()>& call) {
   if (PyGILState_Check() != 0) return call();
   auto& shared = desk();
   std::unique_lock lock(shared.mutex);
+  if (shared.ending) throw Interrupted();
   if (shared.serving == 0) {
     lock.unlock();
-    const py::gil_scoped_acquire acquire;
-    return call();
+    if (!with_lock(call)) throw Interrupted();
+    return;
   }
   Request request{&call, {}, false};
   shared.requests.push_back(&request);
   shared.changed.notify_all();
-  shared.changed.wait(lock, [&] { return request.done; });
+  // A request that no thread has taken when Python ends is withdrawn.
+  const auto withdrawn = [&] {
+    return shared.ending && std::erase(shared.requests, &request) > 0;
+  };
+  bool given_up = false;
+  shared.changed.wait(lock, [&] { return request.done || (given_up = withdrawn()); });
+  if (given_up) throw Interrupted();
   if (request.error) std::rethrow_exception(request.error);
 }
 
 void detail::serve_while(const std::function<void()>& work) {
+  begin_work();
   auto& shared = desk();
   bool finished = false;
   std::exception_ptr error, signalled;
@@ -99,6 +223,7 @@ void detail::serve_while(const std::function<void()>& work) {
     ++shared.serving;
   }
   std::thread worker([&] {
+    const AtWork at_work;
     try {
       work();
     } catch (...) {
@@ -126,7 +251,7 @@ void detail::serve_while(const std::function<void()>& work) {
   while (true) {
     Request* request = nullptr;
     {
-      const py::gil_scoped_release release;
+      const Unlocked unlocked;
       std::unique_lock lock(shared.mutex);
       shared.changed.wait_until(lock, next_look,
                                 [&] { return finished || !shared.requests.empty(); });
@@ -135,6 +260,9 @@ void detail::serve_while(const std::function<void()>& work) {
         --shared.serving;
         break;
       }
+    }
+    {  // not before Python's lock is back: a thread that Python ends leaves the request to others
+      const std::lock_guard lock(shared.mutex);
       if (!shared.requests.empty()) {
         request = shared.requests.front();
         shared.requests.pop_front();
@@ -142,7 +270,7 @@ void detail::serve_while(const std::function<void()>& work) {
     }
     if (request != nullptr) {
       answer(*request);
-      const py::gil_scoped_release release;
+      const Unlocked unlocked;
       const std::lock_guard lock(shared.mutex);
       request->done = true;
       shared.changed.notify_all();
@@ -157,6 +285,10 @@ void detail::serve_while(const std::function<void()>& work) {
   if (signalled) clear_stop();
   if (signalled) std::rethrow_exception(signalled);
   if (error) std::rethrow_exception(error);
+}
+
+void bind_work(py::module_& /*module*/) {
+  py::module_::import("atexit").attr("register")(py::cpp_function(&await_work));
 }
 
 }  // namespace neyman::python

@@ -146,3 +146,32 @@ def test_a_bar_where_somebody_looks(capsys):
     assert "\r" in drawn and "wait: 100%|" in drawn and drawn.endswith("\n")
     _core._wait(0.7)
     assert capsys.readouterr().err == ""
+
+
+# Python ends while a daemon thread is at work: the process must end as if the thread were not there.
+@pytest.mark.parametrize("setup, work", [
+    (NORMAL, "likelihood.fit()"),
+    (NORMAL, "neyman.toys(p, exact, [0, 1], datasets=10**6, events=1000)"),
+    ("from neyman import _core", "_core._wait(60)"),
+    ("p = neyman.PythonSimulator(lambda theta, n, rng: rng.normal(size=(n, 1)), {'mu': (-3, 3)})",
+     "neyman.simulate(p, 10**5, seed=1)"),
+    ("p = neyman.PythonSimulator(lambda theta, n, rng: time.sleep(0.1) or rng.normal(size=(n, 1)),"
+     " {'mu': (-3, 3)})", "neyman.simulate(p, 10**5, seed=1)"),
+    ("p = neyman.Normal(0, 1)", "p.sample(10)"),
+], ids=["fit", "toys", "wait", "simulator", "sleeping simulator", "short"])
+def test_python_ends_during_work(setup, work):
+    code = f"""
+import neyman, os, threading, time
+{setup}
+def work():
+    while True:
+        {work}
+        working.set()
+working = threading.Event()
+for _ in range(2):
+    threading.Thread(target=work, daemon=True).start()
+working.wait(1.0)
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

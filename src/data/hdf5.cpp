@@ -102,6 +102,7 @@ void check(const std::string& path, herr_t status, const std::string& what) {
 Id open_file(const std::string& path) {
   const InputFile file(path);  // says why a file cannot be opened better than HDF5 does
   if (file.size() == 0) throw FileError(path + ": is empty");
+  if (H5Fis_hdf5(path.c_str()) <= 0) throw FileError(path + ": is not an HDF5 file");
   try_structure(path);
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
@@ -110,11 +111,8 @@ Id open_file(const std::string& path) {
   H5Pset_file_locking(access, false, true);
 #endif
   Id id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose);
-  if (id.ok()) return id;
-  const std::string reason = last_error();
-  const bool recognised = H5Fis_hdf5(path.c_str()) > 0;
-  throw FileError(recognised ? fmt::format("{}: is a damaged HDF5 file (HDF5: {})", path, reason)
-                             : path + ": is not an HDF5 file");
+  if (!id.ok()) fail(path, "is a damaged HDF5 file");
+  return id;
 }
 
 std::string name_of(hid_t object) {

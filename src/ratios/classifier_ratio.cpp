@@ -45,8 +45,6 @@ ClassifierRatio::ClassifierRatio(const Archive& archive)
       denominator_(archive.numbers("denominator")),
       log_normalisation_(archive.number("log_normalisation")) {
   pair_.load(archive.child("pair"));
-  if (!archive.child("pair").child("fold0").has_child("calibrator"))
-    throw FileError("a ratio has no calibrators");
 }
 
 LogRatios ClassifierRatio::log_ratios(MatrixView x, std::span<const double> numerator,

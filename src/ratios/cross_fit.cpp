@@ -383,7 +383,7 @@ void CrossFit::save(Archive& archive) const {
   }
 }
 
-void CrossFit::load(const Archive& archive) {
+void CrossFit::load(const Archive& archive, bool may_be_uncalibrated) {
   const auto folds = static_cast<std::size_t>(archive.integer("folds"));
   const auto replicas = static_cast<std::size_t>(archive.integer("replicas"));
   classifiers_.clear();
@@ -396,7 +396,8 @@ void CrossFit::load(const Archive& archive) {
     if (fold.has_child("calibrator"))
       calibrators_.push_back(load_calibrator(fold.child("calibrator")));
   }
-  if (!calibrators_.empty() && calibrators_.size() != folds)
+  const bool trained_alone = may_be_uncalibrated && calibrators_.empty();
+  if (!trained_alone && calibrators_.size() != folds)
     throw FileError(
         fmt::format("a ratio of {} folds has {} calibrators", folds, calibrators_.size()));
   for (std::size_t b = 0; b < replicas; ++b) {

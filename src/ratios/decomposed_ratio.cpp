@@ -158,7 +158,7 @@ DecomposedRatio::DecomposedRatio(const Archive& archive, const ParameterSpace& p
   for (std::size_t c = 0, p = 0; c < components(); ++c)
     for (std::size_t d = c + 1; d < components(); ++d, ++p) {
       const auto& from = archive.child(fmt::format("pair{}", p));
-      pairs_.emplace_back().load(from);
+      pairs_.emplace_back().load(from, true);
       // What is trained alone has neither; what is calibrated has both.
       const bool calibrated = from.child("fold0").has_child("calibrator");
       if (calibrated == normalisation_.empty()) refuse("calibrators");

@@ -654,7 +654,7 @@ class Fit(Folder):
         self.write("nan.csv", "x\n0.5\nnan\n")
         self.refused(self.fit("nan.csv"), "nan.csv:3", "--drop-invalid")
         self.write("events.dat", "x\n0.5\n1.5\n")
-        self.refused(self.fit("events.dat"), "say which with format")
+        self.refused(self.fit("events.dat"), "say which of csv, npy and hdf5 it is", "--format csv")
         self.assertEqual(self.fit("events.dat", "--format", "csv").returncode, 0)
 
     def test_a_measurement(self):

@@ -175,7 +175,7 @@ TEST(ObservedData, TablesInsideOfHdf5FilesAndFormatsAreNamed) {
   write_samples(folder.path("events.csv"), observed({"x0", "x1"}));
   std::filesystem::rename(folder.path("events.csv"), folder.path("events.dat"));
   EXPECT_CONTAINS(problems_of(two_features + "file = \"events.dat\"", folder.path("")).at(0),
-                  "say which with format = \"csv\", \"npy\" or \"hdf5\"");
+                  "format = \"csv\" in a study");
   EXPECT_EQ(problems_of(two_features + "file = \"events.dat\"\nformat = \"csv\"", folder.path("")),
             Strings{});
 }

@@ -154,6 +154,43 @@ TEST(CrossFit, ReplicasSpreadAsTheEstimateDoes) {
   EXPECT_LT(ratio, 2.0);
 }
 
+TEST(CrossFit, EveryFoldOfASavedOneHasACalibrator) {
+  const auto mixture = testing::normals({0.0, 1.0});
+  const auto config = testing::logistic_config();
+  const auto samples = testing::draw_all(*mixture, 200, config);
+  CrossFit pair;
+  pair.fit(samples[0], samples[1], config, 0);
+  Archive whole;
+  pair.save(whole);
+  CrossFit loaded;
+  loaded.load(whole);
+  ASSERT_EQ(loaded.folds(), 3U);
+  for (std::size_t missing = 0; missing < config.folds; ++missing) {
+    Archive damaged;
+    damaged.set("folds", config.folds);
+    damaged.set("replicas", std::size_t{0});
+    for (std::size_t k = 0; k < config.folds; ++k) {
+      const auto name = "fold" + std::to_string(k);
+      if (k != missing)
+        damaged.child(name) = whole.child(name);
+      else
+        damaged.child(name).child("classifier") = whole.child(name).child("classifier");
+    }
+    try {
+      CrossFit().load(damaged);
+      FAIL() << missing;
+    } catch (const FileError& error) {
+      EXPECT_EQ(std::string(error.what()), "a ratio of 3 folds has 2 calibrators");
+    }
+  }
+  Archive uncalibrated;
+  uncalibrated.set("folds", std::size_t{1});
+  uncalibrated.set("replicas", std::size_t{0});
+  uncalibrated.child("fold0").child("classifier") = whole.child("fold0").child("classifier");
+  CrossFit().load(uncalibrated, true);
+  EXPECT_THROW(CrossFit().load(uncalibrated), FileError);
+}
+
 TEST(CrossFit, RefusesWhatDoesNotFit) {
   const auto mixture = testing::normals({0.0, 1.0});
   auto config = testing::logistic_config();

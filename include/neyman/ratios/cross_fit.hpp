@@ -139,7 +139,8 @@ class CrossFit {
 
   /// Also of what is trained and not yet calibrated.
   void save(Archive& archive) const;
-  void load(const Archive& archive);
+  /// @param may_be_uncalibrated reads one that was saved before its calibration, too.
+  void load(const Archive& archive, bool may_be_uncalibrated = false);
 
  private:
   using Calibrators = std::vector<std::unique_ptr<Calibrator>>;  // [fold]
