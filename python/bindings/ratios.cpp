@@ -231,6 +231,13 @@ py::list candidates(const AnyRatio& self) {
   return out;
 }
 
+std::vector<std::string> untold(const AnyRatio& self) {
+  std::vector<std::string> out;
+  if (const auto* learned = dynamic_cast<const LearnedRatio*>(self.ratio.get()))
+    for (const std::size_t p : learned->untold()) out.push_back(self.parameters[p].name);
+  return out;
+}
+
 py::array table_of(const AnyRatio& self, py::handle x, py::handle points) {
   const auto* across = dynamic_cast<const ParameterizedRatio*>(self.ratio.get());
   if (across == nullptr) fail_argument("table", "the ratio", self.ratio->kind(), "one across θ");
@@ -334,6 +341,7 @@ void bind_ratios(py::module_& module) {
       .def("log_ratios", &log_ratios, py::arg("x"), py::arg("numerator") = py::none(),
            py::arg("denominator") = py::none())
       .def_property_readonly("candidates", &candidates)
+      .def_property_readonly("untold", &untold)
       .def("table", &table_of, py::arg("x"), py::arg("points"))
       .def("count_outside",
            [](const AnyRatio& self, py::handle x) {

@@ -272,6 +272,12 @@ class LearnedRatio(Ratio):
         the mean for datasets of one event, and whether it is `chosen` for those of several."""
         return self._core.candidates
 
+    @property
+    def untold(self) -> list[str]:
+        """The parameters that the features do not tell of, as far as the held-out events show: what
+        a likelihood says of them is noise."""
+        return list(self._core.untold)
+
 
 _classes: dict[str, type[Ratio]] = {"learned": LearnedRatio, "density": DensityRatio,
                                     "separable": SeparableRatio, "two-samples": ClassifierRatio,

@@ -78,6 +78,11 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
     auto chosen =
         std::make_shared<LearnedRatio>(events.numerator, design, config, &progress, tasks);
     results.models = chosen->candidates();
+    for (const std::size_t p : chosen->untold())
+      results.warnings.push_back(fmt::format(
+          "held-out events do not show that the features depend on {0}: if they do not, the estimate "
+          "and the interval of {0} are noise; if its effect is small, more simulated events show it",
+          study.parameters[p].name));
     return chosen;
   }
   if (learned.model == Model::density) {

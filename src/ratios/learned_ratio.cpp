@@ -119,6 +119,29 @@ class LearnedRatio::Choice {
     return scores({&logs, 1}, {&whole, 1});
   }
 
+  /// What a model knows of one parameter from each event where the others are known: as `scores`,
+  /// but the contrasts differ from the event's own θ in this parameter alone.
+  std::vector<double> scores(const ParameterizedRatio& of, std::size_t parameter,
+                             std::uint64_t seed) const {
+    std::vector<double> out(events_.size());
+    parallel_blocks(out.size(), 16, [&](Block block) {
+      Matrix points(contrasts / 4, events_.theta.cols());
+      for (std::size_t i = block.begin; i < block.end; ++i) {
+        RandomStream random(seed, "one parameter", i);
+        for (std::size_t j = 0; j < points.rows(); ++j) {
+          std::copy_n(events_.theta.row(i).data(), points.cols(), points.row(j).data());
+          if (j > 0) points(j, parameter) = events_.theta(random.below(out.size()), parameter);
+        }
+        const auto logs =
+            of.over(MatrixView(events_.x.row(i).data(), 1, events_.x.cols()))->at(points);
+        const double value = logs[0] - log_sum(logs.data(), logs.size()) +
+                             std::log(static_cast<double>(logs.size()));
+        out[i] = std::isfinite(value) ? events_.weight(i) * value : 0.0;
+      }
+    });
+    return out;
+  }
+
   double mean(std::span<const double> scores) const {
     double sum = 0.0;
     for (const double score : scores) sum += score;
@@ -390,6 +413,11 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
     shares_.push_back(one.candidate->share);
   }
   candidates_ = {separable, of_features, of_parameters};
+  const std::vector<double> ignorant(held_out.size(), 0.0);
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    const auto known = choice.scores(several(), p, derive_seed(config.seed, "told", p));
+    if (!(choice.mean(known) > significant * choice.error(known, ignorant))) untold_.push_back(p);
+  }
 }
 
 std::unique_ptr<SummedRatio> LearnedRatio::over(MatrixView x,
@@ -454,6 +482,7 @@ void LearnedRatio::save(Archive& archive) const {
     candidates_[c].save(archive.child("candidate" + std::to_string(c)));
   archive.set("shares", shares_);
   archive.set("chosen", chosen_);
+  archive.set("untold", std::vector<std::int64_t>(untold_.begin(), untold_.end()));
   for (std::size_t m = 0; m < models_.size(); ++m)
     models_[m]->save(archive.child("model" + std::to_string(m)));
 }
@@ -466,6 +495,12 @@ LearnedRatio::LearnedRatio(const Archive& archive, ParameterSpace parameters)
       static_cast<std::size_t>(chosen) >= shares_.size())
     throw FileError("the learned ratio has parts that do not belong together");
   chosen_ = static_cast<std::size_t>(chosen);
+  if (archive.has("untold"))
+    for (const auto p : archive.get<std::vector<std::int64_t>>("untold")) {
+      if (p < 0 || static_cast<std::size_t>(p) >= parameters_.size())
+        throw FileError("the learned ratio tells of a parameter that it has not");
+      untold_.push_back(static_cast<std::size_t>(p));
+    }
   for (std::int64_t c = 0; c < candidates; ++c)
     candidates_.push_back(Candidate::load(archive.child("candidate" + std::to_string(c))));
   for (std::size_t m = 0; m < shares_.size(); ++m) {

@@ -133,6 +133,21 @@ TEST(ParameterizedRun, SaysWhichModelWasChosen) {
   EXPECT_NE(page.find("density of the features"), std::string::npos);
 }
 
+// Formally the simulator depends on the parameter, but no event tells of it.
+TEST(ParameterizedRun, SaysWhereTheFeaturesDoNotTellOfAParameter) {
+  const auto learned =
+      edited(normal_study, "kind = \"separable\"\nhidden = []\ndegree = 2\nepochs = 2",
+             "effort = \"quick\"");
+  const auto told = [](const std::string& study) {
+    const auto warnings = run(parse(study)).results.warnings;
+    return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+      return warning.find("do not show that the features depend on mu") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(told(edited(learned, "mean = \"mu\"", "mean = \"1e-9*mu\"")));
+  EXPECT_FALSE(told(learned));
+}
+
 class SavedModel : public testing::TestWithParam<const char*> {};
 
 TEST_P(SavedModel, GivesTheRunsFit) {

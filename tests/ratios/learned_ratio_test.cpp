@@ -188,6 +188,26 @@ TEST(LearnedRatio, SavesAndLoads) {
   EXPECT_THROW(LearnedRatio(broken, plane), FileError);
 }
 
+// The second parameter does nothing. Of noise alone, one training in fifty shows two errors.
+TEST(LearnedRatio, SaysWhatTheFeaturesDoNotTellOf) {
+  EXPECT_TRUE(trained_learned().untold().empty());
+  const ParameterSpace two({{"t", -1, 1, {}}, {"idle", -1, 1, {}}});
+  auto events = simulate_peak(8000, 40);
+  const Matrix of_t = events.theta;
+  events.parameter_names = {"t", "idle"};
+  events.theta = Design(two).draw(8000, 40, "theta");
+  const LearnedRatio neither(events, Design(two), quick_learned());
+  EXPECT_EQ(neither.untold(), (std::vector<std::size_t>{0, 1}));
+  for (std::size_t i = 0; i < 8000; ++i) events.theta(i, 0) = of_t(i, 0);
+  const LearnedRatio first(events, Design(two), quick_learned());
+  EXPECT_EQ(first.untold(), std::vector<std::size_t>{1});
+  Archive archive;
+  first.save(archive);
+  EXPECT_EQ(LearnedRatio(archive, two).untold(), first.untold());
+  archive.set("untold", std::vector<std::int64_t>{2});
+  EXPECT_THROW(LearnedRatio(archive, two), FileError);
+}
+
 // A graph for other programs is that of the model that serves several events.
 TEST(LearnedRatio, ExportsTheModelOfSeveralEvents) {
   ASSERT_EQ(trained_learned().several().kind(), "separable");
