@@ -43,6 +43,32 @@ Events simulate_training(const Study& study, Tasks* tasks, Results& results) {
   return events;
 }
 
+/// A density of the features is told them from the edges of their support.
+bool follows_edges(const ParameterizedRatio& ratio) {
+  const auto* density = dynamic_cast<const DensityRatio*>(&ratio);
+  return density != nullptr && density->of() == DensityRatio::Of::features;
+}
+
+/// Where the support of a feature moves with a parameter.
+void note_edges(const Study& study, const Samples& events, bool followed, Results& results) {
+  for (const auto& edge : moving_edges(events)) {
+    const auto& names = events.feature_names;
+    const auto& parameter = study.parameters[edge.parameter].name;
+    const char* const side = edge.upper ? "largest" : "smallest";
+    const auto feature =
+        edge.feature < names.size() ? names[edge.feature] : std::to_string(edge.feature + 1);
+    results.warnings.push_back(fmt::format(
+        "the {} values of {} end at a sharp edge that moves with {}: {}", side, feature, parameter,
+        followed ? std::string("the ratio follows the edge, as a polynomial of the parameters, but "
+                               "Wilks' theorem does not hold, and intervals need not cover")
+                 : fmt::format("this ratio smooths it, so that the estimate may be off by more than "
+                               "its error, intervals are too wide, and Wilks' theorem does not hold; "
+                               "classifier.kind = \"density\" follows the edge, and where nothing "
+                               "but the edge tells {}, use the {} value itself",
+                               parameter, side)));
+  }
+}
+
 Learned train(const Study& study, const Events& events, Tasks* tasks, Results& results) {
   const auto& learned = study.parameterized;
   if (learned.by_classifier()) {
@@ -55,18 +81,6 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
     return ratio;
   }
   // Where several events have one θ, the θ that there are count, not the ones that could be.
-  for (const auto& edge : moving_edges(events.numerator)) {
-    const auto& names = events.numerator.feature_names;
-    results.warnings.push_back(fmt::format(
-        "the {} values of {} end at a sharp edge that moves with {}: a learned ratio smooths it, "
-        "so "
-        "that the estimate may be off by more than its error, intervals are too wide, and Wilks' "
-        "theorem does not hold; where nothing but the edge tells {}, use the {} value itself",
-        edge.upper ? "largest" : "smallest",
-        edge.feature < names.size() ? names[edge.feature] : std::to_string(edge.feature + 1),
-        study.parameters[edge.parameter].name, study.parameters[edge.parameter].name,
-        edge.upper ? "largest" : "smallest"));
-  }
   const bool repeated = study.simulator->stored() != nullptr || study.simulator->runs().events > 1;
   const Design design =
       repeated ? empirical_design(events.numerator, study.parameters) : *learned.design;
@@ -78,6 +92,7 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
     auto chosen =
         std::make_shared<LearnedRatio>(events.numerator, design, config, &progress, tasks);
     results.models = chosen->candidates();
+    note_edges(study, events.numerator, follows_edges(chosen->several()), results);
     for (const std::size_t p : chosen->untold())
       results.warnings.push_back(fmt::format(
           "held-out events do not show that the features depend on {0}: if they do not, the estimate "
@@ -87,12 +102,15 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
   }
   if (learned.model == Model::density) {
     Progress progress("train", learned.density.members * Progress::fine);
-    return std::make_shared<DensityRatio>(events.numerator, design, learned.density, &progress,
-                                          tasks);
+    auto ratio = std::make_shared<DensityRatio>(events.numerator, design, learned.density, &progress,
+                                                tasks);
+    note_edges(study, events.numerator, follows_edges(*ratio), results);
+    return ratio;
   }
   Progress progress("train", 2 * learned.separable.folds * Progress::fine);
   auto ratio = std::make_shared<SeparableRatio>(events.numerator, design, learned.separable,
                                                 &progress, tasks);
+  note_edges(study, events.numerator, false, results);
   if (ratio->by_contrast() && ratio->resolution() < 2.0)
     results.warnings.push_back(fmt::format(
         "single events tell the parameters to a tiny part of their ranges (an event's own θ is one "

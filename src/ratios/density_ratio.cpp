@@ -13,6 +13,7 @@
 #include "neyman/data/splits.hpp"
 #include "ratios/conditional_density.hpp"
 #include "ratios/designed_events.hpp"
+#include "ratios/fitted_edges.hpp"
 #include "ratios/recentring.hpp"
 
 namespace neyman {
@@ -74,7 +75,21 @@ struct DensityRatio::Learned {
   FeatureRanges ranges;
   std::vector<FeatureScale> features, parameters;
   std::vector<ConditionalDensity> members;
-  Recentring recentring;  // of a density of the features
+  // Of a density of the features:
+  FittedEdges edges = {};
+  Recentring recentring = {};
+
+  /// The features at θ, of which there is one for all rows or one per row; what the density of x has
+  /// beside that of the features as they are told goes to `log_jacobians`, unless that is null.
+  ConditionalDensity::Side features_at(MatrixView x, MatrixView points,
+                                       std::vector<double>* log_jacobians) const {
+    if (edges.empty()) return ConditionalDensity::side(features, x);
+    Matrix told;
+    told.append(x);
+    if (log_jacobians != nullptr) log_jacobians->assign(x.rows(), 0.0);
+    edges.tell(told, points, log_jacobians == nullptr ? nullptr : log_jacobians->data());
+    return ConditionalDensity::side(features, told);
+  }
 
   /// θ as the density takes it.
   ConditionalDensity::Side side_of(MatrixView points) const {
@@ -151,13 +166,17 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
   if (of_ == Of::parameters && !design.rows().empty())
     fail_argument(function, "config.of", fmt::format("parameters, with a {} design", design.kind()),
                   "features where the θ of the events have no density that is known");
-  learned_.reset(new Learned{design, FeatureRanges(events.x), {}, scales_of(parameters_), {}, {}});
+  learned_.reset(new Learned{design, FeatureRanges(events.x), {}, scales_of(parameters_), {}});
+  Matrix told = events.x;
+  if (of_ == Of::features) learned_->edges = FittedEdges(events, parameters_);
+  if (!learned_->edges.empty()) learned_->edges.tell(told, events.theta);
   for (std::size_t f = 0; f < events.features(); ++f)
-    learned_->features.emplace_back(events.x.column(f));
+    learned_->features.push_back(learned_->edges.tells(f) ? FeatureScale::of_range(0.0, 1.0)
+                                                          : FeatureScale(told.column(f)));
   const std::size_t parts =
       std::max(config.parts, config.members > 1 ? config.members : parts_of_one);
   const std::size_t n = events.size();
-  const auto x = ConditionalDensity::side(learned_->features, events.x);
+  const auto x = ConditionalDensity::side(learned_->features, told);
   const auto theta = ConditionalDensity::side(learned_->parameters, events.theta);
   const std::uint64_t split = derive_seed(config.seed, "folds");
   const auto partition =
@@ -198,7 +217,7 @@ void DensityRatio::recentre(const Samples& events, const Partition& partition) {
     const Samples part = events.take(partition[k]);
     const Matrix slopes =
         learned_->members[k].slopes(ConditionalDensity::side(learned_->parameters, part.theta),
-                                    ConditionalDensity::side(learned_->features, part.x));
+                                    learned_->features_at(part.x, part.theta, nullptr));
     for (std::size_t i = 0; i < part.size(); ++i, ++at)
       for (std::size_t p = 0; p < parameters_.size(); ++p)
         scores(at, p) = slopes(i, p) * learned_->parameters[p].slope() * FeatureScale::per_place;
@@ -260,7 +279,9 @@ Matrix DensityRatio::table(MatrixView x, MatrixView points) const {
   check_same_size("DensityRatio::table", "x", x.cols(), features(), "one column for each feature");
   check_same_size("DensityRatio::table", "points", points.cols(), parameters_.size(),
                   "one column for each parameter");
-  const auto events = ConditionalDensity::side(learned_->features, x);
+  const bool forward = of_ == Of::features, common = learned_->edges.empty();
+  const auto events =
+      common ? ConditionalDensity::side(learned_->features, x) : ConditionalDensity::Side();
   const auto theta = learned_->side_of(points);
   const auto row_of = [](const ConditionalDensity::Side& side, std::size_t i) {
     ConditionalDensity::Side out;
@@ -274,12 +295,19 @@ Matrix DensityRatio::table(MatrixView x, MatrixView points) const {
   };
   Matrix out(x.rows(), points.rows());
   // What the density is given is the same for a whole row or column.
-  const bool forward = of_ == Of::features;
   parallel_tasks(forward ? points.rows() : x.rows(), [&](std::size_t k) {
-    std::vector<double> logs;
-    const auto values =
-        learned_->log_mean(row_of(forward ? theta : events, k), forward ? events : theta, logs);
-    for (std::size_t m = 0; m < values.size(); ++m) (forward ? out(m, k) : out(k, m)) = values[m];
+    std::vector<double> logs, log_jacobians(x.rows(), 0.0);
+    const auto own = common ? ConditionalDensity::Side()
+                            : learned_->features_at(
+                                  x, MatrixView(points.row(k).data(), 1, points.cols()),
+                                  &log_jacobians);
+    const auto values = learned_->log_mean(row_of(forward ? theta : events, k),
+                                           !common   ? own
+                                           : forward ? events
+                                                     : theta,
+                                           logs);
+    for (std::size_t m = 0; m < values.size(); ++m)
+      (forward ? out(m, k) : out(k, m)) = values[m] + (common ? 0.0 : log_jacobians[m]);
   });
   if (!forward)
     for (std::size_t j = 0; j < points.rows(); ++j) {
@@ -307,17 +335,23 @@ LogRatios DensityRatio::log_ratios(MatrixView x, std::span<const double> numerat
 class DensityRatio::Sum final : public SummedRatio {
  public:
   Sum(const DensityRatio& of, MatrixView x, std::span<const double> weights)
-      : of_(of), learned_(*of.learned_), x_(ConditionalDensity::side(learned_.features, x)) {
+      : of_(of), learned_(*of.learned_), rows_(x.rows()) {
+    if (learned_.edges.empty())
+      x_ = ConditionalDensity::side(learned_.features, x);
+    else
+      events_.append(x);
     weights_.assign(weights.begin(), weights.end());
     if (weights.empty()) weights_.assign(x.rows(), 1.0);
     for (const double weight : weights_) total_ += weight;
   }
 
-  bool differentiable() const override { return true; }
+  /// Where an event comes to lie on an edge, the likelihood has a kink.
+  bool differentiable() const override { return learned_.edges.empty(); }
 
   double operator()(std::span<const double> point, std::span<double> gradient) const override {
     const auto theta = of_point(point);
     std::vector<double> logs;
+    if (!learned_.edges.empty()) return between_edges(point, theta);
     const auto values = learned_.log_mean(given(theta), target(theta), logs);
     double value = -total_ * log_prior_at(point);
     for (std::size_t i = 0; i < values.size(); ++i) value += weights_[i] * values[i];
@@ -341,7 +375,7 @@ class DensityRatio::Sum final : public SummedRatio {
 
   std::vector<double> at(MatrixView points) const override {
     // Of one event all θ go through the networks side by side.
-    if (x_.rows != 1) return SummedRatio::at(points);
+    if (rows_ != 1 || !learned_.edges.empty()) return SummedRatio::at(points);
     const auto theta = learned_.side_of(points);
     std::vector<double> logs;
     auto out = learned_.log_mean(given(theta), target(theta), logs);
@@ -354,6 +388,18 @@ class DensityRatio::Sum final : public SummedRatio {
   /// scatter, by which they are off for these data beyond what they are in the mean.
   Matrix simulation_gradient_covariance(std::span<const double> point) const override {
     const std::size_t d = point.size();
+    if (!learned_.edges.empty()) {
+      // The features as they are told at this θ.
+      Sum here(*this);
+      here.x_ = learned_.features_at(events_, MatrixView(point.data(), 1, d), nullptr);
+      return here.covariance(point);
+    }
+    return covariance(point);
+  }
+
+ private:
+  Matrix covariance(std::span<const double> point) const {
+    const std::size_t d = point.size();
     Matrix out = scatter(point);
     if (learned_.recentring.empty()) return out;
     const Matrix shift = learned_.recentring.covariance(point), information = fisher(point);
@@ -365,7 +411,17 @@ class DensityRatio::Sum final : public SummedRatio {
     return out;
   }
 
- private:
+  double between_edges(std::span<const double> point, const ConditionalDensity::Side& theta) const {
+    std::vector<double> logs, log_jacobians;
+    const auto told = learned_.features_at(events_, MatrixView(point.data(), 1, point.size()),
+                                           &log_jacobians);
+    const auto values = learned_.log_mean(theta, told, logs);
+    double value = 0.0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      value += weights_[i] * (values[i] + log_jacobians[i]);
+    return value;
+  }
+
   /// The members' scatter, not divided by their number: what all of them are off by, as a mixture
   /// of these components is, does not show in it, and is taken to be as large as what they differ
   /// by.
@@ -441,7 +497,9 @@ class DensityRatio::Sum final : public SummedRatio {
 
   const DensityRatio& of_;
   const Learned& learned_;
-  ConditionalDensity::Side x_;
+  std::size_t rows_ = 0;
+  ConditionalDensity::Side x_;  // where no edge moves
+  Matrix events_;               // where one does
   std::vector<double> weights_;
   double total_ = 0.0;
 };
@@ -465,6 +523,7 @@ void DensityRatio::save(Archive& archive) const {
   learned_->ranges.save(archive);
   learned_->design.save(archive.child("design"));
   archive.set("members", learned_->members.size());
+  learned_->edges.save(archive.child("edges"));
   learned_->recentring.save(archive.child("recentring"));
   for (std::size_t f = 0; f < learned_->features.size(); ++f)
     learned_->features[f].save(archive.child("feature" + std::to_string(f)));
@@ -486,6 +545,9 @@ DensityRatio::DensityRatio(const Archive& archive, ParameterSpace parameters)
                              {},
                              scales_of(parameters_),
                              {},
+                             archive.has_child("edges")
+                                 ? FittedEdges::load(archive.child("edges"), parameters_)
+                                 : FittedEdges(),
                              Recentring::load(archive.child("recentring"), parameters_)});
   for (std::size_t f = 0; f < features(); ++f)
     learned_->features.push_back(FeatureScale::load(archive.child("feature" + std::to_string(f))));

@@ -18,20 +18,65 @@ constexpr double sharp = 0.21;
 constexpr double moves = 3.0;
 constexpr std::size_t chunks = 10;
 
-/// Whether `highest` (of each window, and the one `deep` below it) follow an edge that moves.
-bool follows_an_edge(const std::vector<double>& highest, const std::vector<double>& below) {
+/// The largest value of each of some windows of events that lie side by side in one parameter, and
+/// the one `deep` below it. Small values are told by their negatives.
+struct Extremes {
+  std::vector<double> highest, below;
+};
+
+std::vector<std::size_t> in_order(const Samples& events, std::size_t parameter) {
+  std::vector<std::size_t> order(events.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const double at_a = events.theta(a, parameter), at_b = events.theta(b, parameter);
+    return at_a != at_b ? at_a < at_b : a < b;
+  });
+  return order;
+}
+
+/// None where there are too few events.
+Extremes extremes(const Samples& events, const std::vector<std::size_t>& order, std::size_t feature,
+                  bool upper) {
+  Extremes out;
+  const std::size_t n = events.size(), windows = std::min(n / window, most_windows);
+  if (windows < least_windows) return out;
+  const double sign = upper ? 1.0 : -1.0;
+  std::vector<double> values(window);
+  for (std::size_t w = 0; w < windows; ++w) {
+    const std::size_t begin = w * (n - window) / (windows - 1);
+    for (std::size_t i = 0; i < window; ++i) values[i] = sign * events.x(order[begin + i], feature);
+    std::nth_element(values.begin(), values.begin() + deep, values.end(), std::greater<>());
+    out.below.push_back(values[deep]);
+    out.highest.push_back(*std::max_element(values.begin(), values.begin() + deep));
+  }
+  return out;
+}
+
+double mean_depth(const Extremes& of) {
+  double sum = 0.0;
+  for (std::size_t w = 0; w < of.highest.size(); ++w) sum += of.highest[w] - of.below[w];
+  return sum / static_cast<double>(std::max<std::size_t>(of.highest.size(), 1));
+}
+
+/// Whether the extremes scatter as near an edge where the density jumps.
+bool sharp_edge(const Extremes& of) {
+  const auto& highest = of.highest;
   const std::size_t count = highest.size();
-  double depth = 0.0, square = 0.0;
+  const double depth = mean_depth(of);
+  double square = 0.0;
   std::size_t ties = 0;
-  for (std::size_t w = 0; w < count; ++w) depth += highest[w] - below[w];
-  depth /= static_cast<double>(count);
   // Of second differences, in which a steady movement cancels.
   for (std::size_t w = 1; w + 1 < count; ++w) {
     ties += highest[w] == highest[w - 1] ? 1 : 0;
     square += std::pow(highest[w + 1] - 2.0 * highest[w] + highest[w - 1], 2) / 6.0 /
               static_cast<double>(count - 2);
   }
-  if (!(depth > 0.0) || 10 * ties > count || std::sqrt(square) > sharp * depth) return false;
+  return depth > 0.0 && 10 * ties <= count && std::sqrt(square) <= sharp * depth;
+}
+
+bool edge_moves(const Extremes& of) {
+  const auto& highest = of.highest;
+  const std::size_t count = highest.size();
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (std::size_t c = 0; c < chunks; ++c) {
     const std::size_t begin = c * count / chunks, end = (c + 1) * count / chunks;
@@ -40,37 +85,28 @@ bool follows_an_edge(const std::vector<double>& highest, const std::vector<doubl
     low = std::min(low, mean);
     high = std::max(high, mean);
   }
-  return high - low > moves * depth;
+  return high - low > moves * mean_depth(of);
 }
 
 }  // namespace
 
 std::vector<MovingEdge> moving_edges(const Samples& events) {
   std::vector<MovingEdge> out;
-  const std::size_t n = events.size(), windows = std::min(n / window, most_windows);
-  if (windows < least_windows) return out;
-  std::vector<std::size_t> order(n);
-  std::vector<double> values(window);
   for (std::size_t p = 0; p < events.theta.cols(); ++p) {
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return events.theta(a, p) != events.theta(b, p) ? events.theta(a, p) < events.theta(b, p)
-                                                      : a < b;
-    });
+    const auto order = in_order(events, p);
     for (std::size_t f = 0; f < events.features(); ++f)
-      for (const double sign : {1.0, -1.0}) {
-        std::vector<double> highest, below;
-        for (std::size_t w = 0; w < windows; ++w) {
-          const std::size_t begin = w * (n - window) / (windows - 1);
-          for (std::size_t i = 0; i < window; ++i) values[i] = sign * events.x(order[begin + i], f);
-          std::nth_element(values.begin(), values.begin() + deep, values.end(), std::greater<>());
-          below.push_back(values[deep]);
-          highest.push_back(*std::max_element(values.begin(), values.begin() + deep));
-        }
-        if (follows_an_edge(highest, below)) out.push_back({f, p, sign > 0.0});
+      for (const bool upper : {true, false}) {
+        const auto found = extremes(events, order, f, upper);
+        if (sharp_edge(found) && edge_moves(found)) out.push_back({f, p, upper});
       }
   }
   return out;
+}
+
+bool ends_sharply(const Samples& events, std::size_t feature, bool upper) {
+  for (std::size_t p = 0; p < events.theta.cols(); ++p)
+    if (sharp_edge(extremes(events, in_order(events, p), feature, upper))) return true;
+  return false;
 }
 
 }  // namespace neyman

@@ -152,6 +152,48 @@ TEST(DensityRatio, SameBitsOnAnyNumberOfThreads) {
   EXPECT_EQ(one, four);
 }
 
+// x ~ U(0, t), and y ~ N(x, 1) to see that factors after the edge know where x is. Of 100 events the
+// log likelihood is −100 log t where t is above the largest x.
+TEST(DensityRatio, FollowsAnEdgeThatMoves) {
+  const ParameterSpace line({{"t", 0.5, 1.5, {}}});
+  const auto simulate = [&](std::size_t n, const Matrix& theta, const char* purpose) {
+    Samples out;
+    out.feature_names = {"x", "y"};
+    out.parameter_names = {"t"};
+    out.theta = theta;
+    out.x = Matrix(n, 2);
+    RandomStream random(1, purpose);
+    for (std::size_t i = 0; i < n; ++i) {
+      out.x(i, 0) = theta(i, 0) * random.uniform();
+      out.x(i, 1) = out.x(i, 0) + random.normal();
+    }
+    return out;
+  };
+  const auto events = simulate(20000, Design(line).draw(20000, 1, "theta"), "training");
+  auto config = quick_density();
+  config.members = 2;
+  const DensityRatio ratio(events, Design(line), config);
+  const auto data = simulate(100, Matrix(100, 1, std::vector<double>(100, 1.0)), "data");
+  const auto sum = ratio.over(data.x);
+  EXPECT_FALSE(sum->differentiable());
+  const auto value = [&](double t) { return (*sum)(std::vector{t}, {}); };
+  for (const double t : {1.05, 1.2, 1.45})
+    EXPECT_NEAR(value(t) - value(1.001), -100.0 * std::log(t / 1.001), 1.0) << t;
+  EXPECT_LT(value(0.9), value(1.001) - 100.0);
+  const Matrix table = ratio.table(data.x, Matrix(2, 1, {1.1, 1.3}));
+  double first = 0.0, second = 0.0;
+  for (std::size_t i = 0; i < 100; ++i) {
+    first += table(i, 0);
+    second += table(i, 1);
+  }
+  EXPECT_NEAR(second - first, value(1.3) - value(1.1), 1e-3);
+  EXPECT_GE(sum->simulation_gradient_covariance(std::vector{1.1})(0, 0), 0.0);
+  Archive archive;
+  ratio.save(archive);
+  const DensityRatio loaded(archive, line);
+  EXPECT_EQ(loaded.table(data.x, Matrix(1, 1, {1.1})), ratio.table(data.x, Matrix(1, 1, {1.1})));
+}
+
 TEST(DensityRatio, SavesAndLoads) {
   const std::vector<double> theta0{0.5, 0.5}, theta1{-0.5, -0.5};
   const Matrix x = data_at({0.0, 0.0}, 50, 10);

@@ -19,8 +19,7 @@ namespace neyman {
 /// A parameterised ratio from a learned density, one of two:
 ///
 /// - `of = features`: log r(x; θ) = log q(x|θ). It follows peaks that move, correlations, scales
-/// and
-///   values in steps, and is normalised in x at every θ, so that its errors do not add up over the
+///   and values in steps, and is normalised in x at every θ, so that its errors do not add up over the
 ///   events of a dataset.
 /// - `of = parameters`: log r(x; θ) = log q(θ|x) − log π(θ), with π the design. It needs no density
 ///   of many features. What it is off by at one θ is the same for all events, so that it is for
@@ -37,8 +36,8 @@ namespace neyman {
 /// up over the events of a dataset. The noise of that shift is the uncertainty from finite
 /// simulation; of the parameters it is the members' scatter.
 ///
-/// Known weaknesses: edges of a support that move with θ are smoothed; a density of many features
-/// takes as many networks.
+/// Features that end at edges which move with θ are told from there (see moving_edges.hpp), and the
+/// likelihood then has kinks, and no gradient. A density of many features takes as many networks.
 class DensityRatio final : public ParameterizedRatio {
  public:
   enum class Of { features, parameters };
