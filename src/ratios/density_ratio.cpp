@@ -375,9 +375,10 @@ class DensityRatio::Sum final : public SummedRatio {
 
   std::vector<double> at(MatrixView points) const override {
     // Of one event all θ go through the networks side by side.
-    if (rows_ != 1 || !learned_.edges.empty()) return SummedRatio::at(points);
+    if (rows_ != 1) return SummedRatio::at(points);
     const auto theta = learned_.side_of(points);
     std::vector<double> logs;
+    if (!learned_.edges.empty()) return between_edges(points, theta);
     auto out = learned_.log_mean(given(theta), target(theta), logs);
     for (std::size_t g = 0; g < out.size(); ++g)
       out[g] = weights_[0] * (out[g] - log_prior_at(points.row(g)));
@@ -420,6 +421,20 @@ class DensityRatio::Sum final : public SummedRatio {
     for (std::size_t i = 0; i < values.size(); ++i)
       value += weights_[i] * (values[i] + log_jacobians[i]);
     return value;
+  }
+
+  /// Of one event: it lies elsewhere between the edges of each θ.
+  std::vector<double> between_edges(MatrixView points,
+                                    const ConditionalDensity::Side& theta) const {
+    Matrix same(points.rows(), events_.cols());
+    for (std::size_t g = 0; g < same.rows(); ++g)
+      std::copy_n(events_.data(), events_.cols(), same.row(g).data());
+    std::vector<double> logs, log_jacobians;
+    const auto told = learned_.features_at(same, points, &log_jacobians);
+    auto out = learned_.log_mean(theta, told, logs);
+    for (std::size_t g = 0; g < out.size(); ++g)
+      out[g] = weights_[0] * (out[g] + log_jacobians[g]);
+    return out;
   }
 
   /// The members' scatter, not divided by their number: what all of them are off by, as a mixture

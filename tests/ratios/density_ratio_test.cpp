@@ -187,6 +187,9 @@ TEST(DensityRatio, FollowsAnEdgeThatMoves) {
     second += table(i, 1);
   }
   EXPECT_NEAR(second - first, value(1.3) - value(1.1), 1e-3);
+  const auto of_one = ratio.over(data.x.rows(0, 1))->at(Matrix(2, 1, {1.1, 1.3}));
+  EXPECT_NEAR(of_one[0], table(0, 0), 1e-5);
+  EXPECT_NEAR(of_one[1], table(0, 1), 1e-5);
   EXPECT_GE(sum->simulation_gradient_covariance(std::vector{1.1})(0, 0), 0.0);
   Archive archive;
   ratio.save(archive);
