@@ -276,7 +276,7 @@ Fit fit(const Likelihood& likelihood, const FitOptions& options) {
   result.log_likelihood = -problem.best_value();
   result.evaluations = problem.evaluations();
   result.distance = judgement.distance;
-  result.roughness = judgement.roughness;
+  result.roughness = judgement.fluctuation;
   result.message = judgement.message;
   bool bound = false;
   for (std::size_t i = 0; i < judgement.at_bound.size(); ++i) {

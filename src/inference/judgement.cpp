@@ -108,6 +108,7 @@ Judgement judge(FreeProblem& problem, const FitOptions& options, bool gradients)
     slope = shape.gradient;
     curvature = std::move(shape.hessian);
     out.roughness = shape.roughness;
+    out.fluctuation = shape.fluctuation;
   }
   for (std::size_t i = 0; i < n; ++i) {
     out.at_bound.push_back(rises_outwards(unit[i], slope(index(i))));
@@ -335,6 +336,7 @@ std::optional<Judgement> follow_edge(FreeProblem& problem, const FitOptions& opt
                {others.size() > 1 ? nlopt::LN_BOBYQA : nlopt::LN_SBPLX, 300, {}, first_step, 1e-8});
     const auto shape = shape_of_values(on_edge, best);
     out.roughness = shape.roughness;
+    out.fluctuation = shape.fluctuation;
     for (std::size_t i = 0; i < n; ++i) {
       if (i == k) continue;
       const std::size_t j = i < k ? i : i - 1;

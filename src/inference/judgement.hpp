@@ -20,7 +20,7 @@ struct Judgement {
   // The same with the parameters at a bound along which ℓ bends downwards, as if the box went on.
   std::vector<std::size_t> bent;
   EigenMatrix covariance;
-  double distance = 0.0, roughness = 0.0;
+  double distance = 0.0, roughness = 0.0, fluctuation = 0.0;
   std::string message;
 };
 

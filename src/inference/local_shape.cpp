@@ -3,6 +3,7 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 namespace neyman {
@@ -113,7 +114,22 @@ PolynomialFit axis_shape(const Objective& function, const std::vector<double>& u
   return out;
 }
 
-/// The same over a length at which the fitted curve stands out from the roughness. The best point
+/// Whether the function falls, then rises along axis k over ± length: noise would rise and fall.
+bool one_valley(const Objective& function, const std::vector<double>& unit, std::size_t k,
+                double length) {
+  constexpr int points = 40;
+  std::vector<double> values;
+  for (int i = 0; i < points; ++i) {
+    auto moved = unit;
+    moved[k] = std::clamp(unit[k] + length * (2.0 * i / (points - 1.0) - 1.0), 0.0, 1.0);
+    values.push_back(function(moved));
+  }
+  const auto lowest = std::min_element(values.begin(), values.end());
+  return std::is_sorted(values.begin(), lowest, std::greater<>()) &&
+         std::is_sorted(lowest, values.end());
+}
+
+/// `axis_shape` over a length at which the fitted curve stands out from the roughness. The best point
 /// of a rough function lies on one of its peaks, whose width says nothing: a curve fitted to it
 /// rises by two or three times the roughness at most.
 PolynomialFit axis_shape_beyond_peaks(const Objective& function, const std::vector<double>& unit,
@@ -165,7 +181,7 @@ Shape shape_of_values(const Objective& function, const std::vector<double>& unit
   constexpr double smooth = 1e-5;  // roughness below which a shorter length is more exact
   const std::size_t n = unit.size();
   const double value = function(unit);
-  Shape out{Eigen::VectorXd::Zero(index(n)), EigenMatrix::Zero(index(n), index(n)), 0.0};
+  Shape out{Eigen::VectorXd::Zero(index(n)), EigenMatrix::Zero(index(n), index(n)), 0.0, 0.0};
   std::vector<double> lengths(n);
   for (std::size_t k = 0; k < n; ++k) {
     lengths[k] = rise_length(function, unit, k, value);
@@ -184,6 +200,9 @@ Shape shape_of_values(const Objective& function, const std::vector<double>& unit
     out.gradient(index(k)) = axis.slope;
     out.hessian(index(k), index(k)) = axis.curvature;
     out.roughness = std::max(out.roughness, axis.residual);
+    // At an edge of the support no polynomial fits, but nothing fluctuates.
+    const bool edge = axis.residual >= 0.1 && one_valley(function, unit, k, lengths[k]);
+    if (!edge) out.fluctuation = std::max(out.fluctuation, axis.residual);
   }
   for (std::size_t a = 0; a < n; ++a)
     for (std::size_t b = 0; b < a; ++b)

@@ -15,7 +15,8 @@ EigenMatrix hessian(FreeProblem& problem, const std::vector<double>& unit);
 struct Shape {
   Eigen::VectorXd gradient;
   EigenMatrix hessian;
-  double roughness = 0.0;
+  double roughness = 0.0;    ///< RMS of what the polynomials leave
+  double fluctuation = 0.0;  ///< the same without axes along which the function has one valley
 };
 
 /// From polynomials fitted to values over about one standard error, the length at which the

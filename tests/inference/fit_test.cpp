@@ -181,6 +181,25 @@ TEST(Fit, ARoughLikelihoodGivesTheErrorsOfTheSmoothOne) {
   }
 }
 
+// −2 log Λ of n events of U(0, t), the largest at 1: it rises by 2n (t − 1) on one side and at once on
+// the other. That is no fluctuation, and crossings count: [1, exp(1/2n)].
+TEST(Fit, AnEdgeIsNoFluctuation) {
+  for (const double n : {20.0, 100.0, 1000.0}) {
+    const FunctionLikelihood likelihood(
+        ParameterSpace({{"t", 0.5, 3, {}}}),
+        [=](std::span<const double> t) {
+          return -n * std::log(t[0]) - (t[0] < 1.0 ? 1e5 * n * (1.0 - t[0]) : 0.0);
+        },
+        false);
+    const auto found = fit(likelihood);
+    EXPECT_NEAR(found.point[0], 1.0, 0.05 / n);
+    EXPECT_FALSE(found.rough());
+    const auto interval = likelihood_interval(likelihood, found, 0, 0.6826894921, false);
+    EXPECT_NEAR(interval.low, 1.0, 0.05 / n);
+    EXPECT_NEAR(interval.high, std::exp(0.5 / n), 0.05 / n);
+  }
+}
+
 TEST(Fit, APeakOfAVeryRoughLikelihoodIsNotTakenForItsCurvature) {
   // Uniform noise of ± 1 and ± 3 (RMS 0.58 and 1.7) over a standard error in which ℓ changes by
   // 0.5: the best point is a peak of the noise. Over the length at which ℓ stands out from the
