@@ -33,10 +33,10 @@ struct Desk {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Request*> requests;
-  std::deque<ProgressState> told;  // the last of each task
-  std::size_t serving = 0;         // threads in `serve_while`
-  std::size_t at_work = 0;         // pieces of work that are not done
-  std::size_t returning = 0;       // threads that wait for Python's lock
+  std::deque<ProgressState> told;     // the last of each task
+  std::size_t serving = 0;            // threads in `serve_while`
+  std::size_t at_work = 0;            // pieces of work that are not done
+  std::size_t returning = 0;          // threads that wait for Python's lock
   std::set<unsigned long> answering;  // Python's names of the threads that do
   std::atomic<bool> ending = false;
   std::thread::id ender;  // that ends Python, and may go on using it
@@ -104,8 +104,7 @@ void await_work() {
     shared.ender = std::this_thread::get_id();
     shared.ending = true;
     // A simulator in Python stops at its next step.
-    for (const auto thread : shared.answering)
-      PyThreadState_SetAsyncExc(thread, PyExc_SystemExit);
+    for (const auto thread : shared.answering) PyThreadState_SetAsyncExc(thread, PyExc_SystemExit);
     if (shared.at_work + shared.returning == 0) return;
     shared.changed.notify_all();
   }
@@ -202,9 +201,7 @@ void in_python(const std::function<void()>& call) {
   shared.requests.push_back(&request);
   shared.changed.notify_all();
   // A request that no thread has taken when Python ends is withdrawn.
-  const auto withdrawn = [&] {
-    return shared.ending && std::erase(shared.requests, &request) > 0;
-  };
+  const auto withdrawn = [&] { return shared.ending && std::erase(shared.requests, &request) > 0; };
   bool given_up = false;
   shared.changed.wait(lock, [&] { return request.done || (given_up = withdrawn()); });
   if (given_up) throw Interrupted();

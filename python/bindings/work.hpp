@@ -13,8 +13,9 @@ namespace neyman::python {
 /// Python's lock is given up for the life of this object, because the library works or waits.
 ///
 /// A daemon thread may be at work when Python ends. Taking the lock again would then end the thread
-/// in the midst of C++, which terminates the process. So the end of Python first stops the library's
-/// work and waits for it (see `bind_work`), and a thread that comes back later stays here for good.
+/// in the midst of C++, which terminates the process. So the end of Python first stops the
+/// library's work and waits for it (see `bind_work`), and a thread that comes back later stays here
+/// for good.
 class Unlocked {
  public:
   Unlocked();

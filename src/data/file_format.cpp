@@ -64,7 +64,8 @@ FileFormat file_format(const std::string& path, FileFormat wanted) {
   if (const auto conversion = conversion_of(path, extension); !conversion.empty())
     throw FileError(fmt::format("{}: {}", path, conversion));
   throw FileError(fmt::format(
-      "{}: has {}, which names no format; say which of csv, npy and hdf5 it is (format = \"csv\" in a "
+      "{}: has {}, which names no format; say which of csv, npy and hdf5 it is (format = \"csv\" "
+      "in a "
       "study, --format csv on the command line), or name the file .csv, .txt, .npy, .h5 or .hdf5",
       path, extension.empty() ? "no extension" : "the extension '" + extension + "'"));
 }

@@ -129,9 +129,9 @@ bool one_valley(const Objective& function, const std::vector<double>& unit, std:
          std::is_sorted(lowest, values.end());
 }
 
-/// `axis_shape` over a length at which the fitted curve stands out from the roughness. The best point
-/// of a rough function lies on one of its peaks, whose width says nothing: a curve fitted to it
-/// rises by two or three times the roughness at most.
+/// `axis_shape` over a length at which the fitted curve stands out from the roughness. The best
+/// point of a rough function lies on one of its peaks, whose width says nothing: a curve fitted to
+/// it rises by two or three times the roughness at most.
 PolynomialFit axis_shape_beyond_peaks(const Objective& function, const std::vector<double>& unit,
                                       std::size_t k, double value, double& length) {
   auto axis = axis_shape(function, unit, k, value, length);

@@ -59,13 +59,14 @@ void note_edges(const Study& study, const Samples& events, bool followed, Result
         edge.feature < names.size() ? names[edge.feature] : std::to_string(edge.feature + 1);
     results.warnings.push_back(fmt::format(
         "the {} values of {} end at a sharp edge that moves with {}: {}", side, feature, parameter,
-        followed ? std::string("the ratio follows the edge, as a polynomial of the parameters, but "
-                               "Wilks' theorem does not hold, and intervals need not cover")
-                 : fmt::format("this ratio smooths it, so that the estimate may be off by more than "
-                               "its error, intervals are too wide, and Wilks' theorem does not hold; "
-                               "classifier.kind = \"density\" follows the edge, and where nothing "
-                               "but the edge tells {}, use the {} value itself",
-                               parameter, side)));
+        followed
+            ? std::string("the ratio follows the edge, as a polynomial of the parameters, but "
+                          "Wilks' theorem does not hold, and intervals need not cover")
+            : fmt::format("this ratio smooths it, so that the estimate may be off by more than "
+                          "its error, intervals are too wide, and Wilks' theorem does not hold; "
+                          "classifier.kind = \"density\" follows the edge, and where nothing "
+                          "but the edge tells {}, use the {} value itself",
+                          parameter, side)));
   }
 }
 
@@ -94,16 +95,18 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
     results.models = chosen->candidates();
     note_edges(study, events.numerator, follows_edges(chosen->several()), results);
     for (const std::size_t p : chosen->untold())
-      results.warnings.push_back(fmt::format(
-          "held-out events do not show that the features depend on {0}: if they do not, the estimate "
-          "and the interval of {0} are noise; if its effect is small, more simulated events show it",
-          study.parameters[p].name));
+      results.warnings.push_back(
+          fmt::format("held-out events do not show that the features depend on {0}: if they do "
+                      "not, the estimate "
+                      "and the interval of {0} are noise; if its effect is small, more simulated "
+                      "events show it",
+                      study.parameters[p].name));
     return chosen;
   }
   if (learned.model == Model::density) {
     Progress progress("train", learned.density.members * Progress::fine);
-    auto ratio = std::make_shared<DensityRatio>(events.numerator, design, learned.density, &progress,
-                                                tasks);
+    auto ratio =
+        std::make_shared<DensityRatio>(events.numerator, design, learned.density, &progress, tasks);
     note_edges(study, events.numerator, follows_edges(*ratio), results);
     return ratio;
   }

@@ -79,8 +79,8 @@ struct DensityRatio::Learned {
   FittedEdges edges = {};
   Recentring recentring = {};
 
-  /// The features at θ, of which there is one for all rows or one per row; what the density of x has
-  /// beside that of the features as they are told goes to `log_jacobians`, unless that is null.
+  /// The features at θ, of which there is one for all rows or one per row; what the density of x
+  /// has beside that of the features as they are told goes to `log_jacobians`, unless that is null.
   ConditionalDensity::Side features_at(MatrixView x, MatrixView points,
                                        std::vector<double>* log_jacobians) const {
     if (edges.empty()) return ConditionalDensity::side(features, x);
@@ -297,10 +297,10 @@ Matrix DensityRatio::table(MatrixView x, MatrixView points) const {
   // What the density is given is the same for a whole row or column.
   parallel_tasks(forward ? points.rows() : x.rows(), [&](std::size_t k) {
     std::vector<double> logs, log_jacobians(x.rows(), 0.0);
-    const auto own = common ? ConditionalDensity::Side()
-                            : learned_->features_at(
-                                  x, MatrixView(points.row(k).data(), 1, points.cols()),
-                                  &log_jacobians);
+    const auto own =
+        common ? ConditionalDensity::Side()
+               : learned_->features_at(x, MatrixView(points.row(k).data(), 1, points.cols()),
+                                       &log_jacobians);
     const auto values = learned_->log_mean(row_of(forward ? theta : events, k),
                                            !common   ? own
                                            : forward ? events
@@ -414,8 +414,8 @@ class DensityRatio::Sum final : public SummedRatio {
 
   double between_edges(std::span<const double> point, const ConditionalDensity::Side& theta) const {
     std::vector<double> logs, log_jacobians;
-    const auto told = learned_.features_at(events_, MatrixView(point.data(), 1, point.size()),
-                                           &log_jacobians);
+    const auto told =
+        learned_.features_at(events_, MatrixView(point.data(), 1, point.size()), &log_jacobians);
     const auto values = learned_.log_mean(theta, told, logs);
     double value = 0.0;
     for (std::size_t i = 0; i < values.size(); ++i)
@@ -432,8 +432,7 @@ class DensityRatio::Sum final : public SummedRatio {
     std::vector<double> logs, log_jacobians;
     const auto told = learned_.features_at(same, points, &log_jacobians);
     auto out = learned_.log_mean(theta, told, logs);
-    for (std::size_t g = 0; g < out.size(); ++g)
-      out[g] = weights_[0] * (out[g] + log_jacobians[g]);
+    for (std::size_t g = 0; g < out.size(); ++g) out[g] = weights_[0] * (out[g] + log_jacobians[g]);
     return out;
   }
 

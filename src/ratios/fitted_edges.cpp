@@ -155,8 +155,9 @@ double FittedEdges::tell(double& x, const Feature& feature, std::span<const doub
     const double way = std::max(high - low, 1e-12 * (std::abs(high) + std::abs(low)));
     const double part = (x - low) / way;
     x = std::clamp(part, 0.0, 1.0);
-    const double beyond = part < 0.0 ? -part / lower.blur : part > 1.0 ? (part - 1.0) / upper.blur
-                                                                       : 0.0;
+    const double beyond = part < 0.0   ? -part / lower.blur
+                          : part > 1.0 ? (part - 1.0) / upper.blur
+                                       : 0.0;
     return -std::log(way) - beyond;
   }
   const double distance = below ? x - low : high - x;

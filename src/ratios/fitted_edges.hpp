@@ -12,14 +12,15 @@
 
 namespace neyman::across {
 
-/// Where features end at edges that move with θ (see moving_edges.hpp), and the features as they are
-/// told from there: the support of what is left does not move, so that a smooth density describes it.
+/// Where features end at edges that move with θ (see moving_edges.hpp), and the features as they
+/// are told from there: the support of what is left does not move, so that a smooth density
+/// describes it.
 ///
 /// An edge e(θ) is the polynomial with the least mean over the events of those that no event lies
 /// beyond. That is what maximises the likelihood of events that are uniform up to the edge, and it
-/// misses the edge by no more than the next event does. A feature becomes a number in [0, 1]: between
-/// two edges, of which one may stand still, the part of the way; beyond one edge d / (d + m) with d
-/// the distance from it and m the median distance.
+/// misses the edge by no more than the next event does. A feature becomes a number in [0, 1]:
+/// between two edges, of which one may stand still, the part of the way; beyond one edge d / (d +
+/// m) with d the distance from it and m the median distance.
 class FittedEdges {
  public:
   FittedEdges() = default;
@@ -30,7 +31,8 @@ class FittedEdges {
   /// Whether this feature is told from edges, and lies in [0, 1] then.
   bool tells(std::size_t feature) const;
   /// Tells the features of one event from the edges at θ.
-  /// @return the log of the Jacobian. An event beyond an edge comes to lie on it, and is forbidden as
+  /// @return the log of the Jacobian. An event beyond an edge comes to lie on it, and is forbidden
+  /// as
   ///   far as the edge is known: by its distance in units of what the edge may be off by.
   double tell(std::span<double> x, std::span<const double> point) const;
   /// The same of all rows at one θ, or each at its own where there are as many; Jacobians are added

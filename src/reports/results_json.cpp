@@ -396,6 +396,8 @@ Json timing_part(const Results& r) {
   Json out = Json::object();
   for (const auto& [stage, seconds] : r.timing)  // a stage that ran twice took both times
     out[stage] = out.value(stage, 0.0) + seconds;
+  for (const auto& model : r.models)
+    if (model.seconds > 0.0) out["train: " + model.name] = model.seconds;
   return out;
 }
 
@@ -409,7 +411,6 @@ Json models_part(const Results& r) {
       one["behind"] = model.behind;
       one["behind_error"] = model.behind_error;
       one["share"] = model.share;
-      one["seconds"] = model.seconds;
     }
     if (!model.note.empty()) one["note"] = model.note;
     out.push_back(std::move(one));

@@ -18,7 +18,8 @@ TEST(Reader, FormatComesFromTheExtension) {
   EXPECT_EQ(file_format("b.dat", FileFormat::npy), FileFormat::npy);
   EXPECT_EQ(message_of<FileError>([] { file_format("b.dat"); }),
             "b.dat: has the extension '.dat', which names no format; say which of csv, npy and "
-            "hdf5 it is (format = \"csv\" in a study, --format csv on the command line), or name the file .csv, .txt, .npy, .h5 or .hdf5");
+            "hdf5 it is (format = \"csv\" in a study, --format csv on the command line), or name "
+            "the file .csv, .txt, .npy, .h5 or .hdf5");
   EXPECT_EQ(file_format_by_name("hdf5"), FileFormat::hdf5);
   EXPECT_CONTAINS(message_of<ArgumentError>([] { file_format_by_name("np"); }),
                   "did you mean 'npy'?");

@@ -181,8 +181,8 @@ TEST(Fit, ARoughLikelihoodGivesTheErrorsOfTheSmoothOne) {
   }
 }
 
-// −2 log Λ of n events of U(0, t), the largest at 1: it rises by 2n (t − 1) on one side and at once on
-// the other. That is no fluctuation, and crossings count: [1, exp(1/2n)].
+// −2 log Λ of n events of U(0, t), the largest at 1: it rises by 2n (t − 1) on one side and at once
+// on the other. That is no fluctuation, and crossings count: [1, exp(1/2n)].
 TEST(Fit, AnEdgeIsNoFluctuation) {
   for (const double n : {20.0, 100.0, 1000.0}) {
     const FunctionLikelihood likelihood(

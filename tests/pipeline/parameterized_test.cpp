@@ -128,6 +128,9 @@ TEST(ParameterizedRun, SaysWhichModelWasChosen) {
     }
   const auto json = reports::results_json(done.results).text;
   EXPECT_NE(json.find("\"behind_error\""), std::string::npos);
+  // What differs from run to run is in the timing alone.
+  EXPECT_NE(json.find("\"train: features\""), std::string::npos);
+  EXPECT_EQ(json.find("\"seconds\""), std::string::npos);
   const auto page = reports::study_report(done.results);
   EXPECT_NE(page.find("Which model of the ratio"), std::string::npos);
   EXPECT_NE(page.find("density of the features"), std::string::npos);

@@ -152,8 +152,8 @@ TEST(DensityRatio, SameBitsOnAnyNumberOfThreads) {
   EXPECT_EQ(one, four);
 }
 
-// x ~ U(0, t), and y ~ N(x, 1) to see that factors after the edge know where x is. Of 100 events the
-// log likelihood is −100 log t where t is above the largest x.
+// x ~ U(0, t), and y ~ N(x, 1) to see that factors after the edge know where x is. Of 100 events
+// the log likelihood is −100 log t where t is above the largest x.
 TEST(DensityRatio, FollowsAnEdgeThatMoves) {
   const ParameterSpace line({{"t", 0.5, 1.5, {}}});
   const auto simulate = [&](std::size_t n, const Matrix& theta, const char* purpose) {

@@ -19,8 +19,8 @@ namespace neyman {
 /// A parameterised ratio from a learned density, one of two:
 ///
 /// - `of = features`: log r(x; θ) = log q(x|θ). It follows peaks that move, correlations, scales
-///   and values in steps, and is normalised in x at every θ, so that its errors do not add up over the
-///   events of a dataset.
+///   and values in steps, and is normalised in x at every θ, so that its errors do not add up over
+///   the events of a dataset.
 /// - `of = parameters`: log r(x; θ) = log q(θ|x) − log π(θ), with π the design. It needs no density
 ///   of many features. What it is off by at one θ is the same for all events, so that it is for
 ///   datasets of one event, or few.

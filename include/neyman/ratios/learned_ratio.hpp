@@ -93,10 +93,10 @@ class LearnedRatio final : public ParameterizedRatio {
   void save(Archive& archive) const override;
 
   const std::vector<Candidate>& candidates() const { return candidates_; }
-  /// Indices of the parameters that the features do not tell of, as far as the held-out events show:
-  /// where all others are known, the model for several events does not tell an event's own value
-  /// from others by two standard errors. What a likelihood says of such a parameter is noise, unless
-  /// its effect is small and the data are far more than the held-out events.
+  /// Indices of the parameters that the features do not tell of, as far as the held-out events
+  /// show: where all others are known, the model for several events does not tell an event's own
+  /// value from others by two standard errors. What a likelihood says of such a parameter is noise,
+  /// unless its effect is small and the data are far more than the held-out events.
   const std::vector<std::size_t>& untold() const { return untold_; }
   /// What serves datasets of several events.
   const ParameterizedRatio& several() const { return *models_[chosen_]; }
