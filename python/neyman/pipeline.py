@@ -223,8 +223,9 @@ class Result(Record):
             intervals = "; ".join(
                 f"{float(level):.1%}: [{ends[0]:.4g}, {ends[1]:.4g}]"
                 for level, ends in entry.get("interval", {}).items() if ends[0] is not None)
-            rows.append(f"<tr><th>{html.escape(name)}</th><td>{entry['estimate']:.5g} ± "
-                        f"{entry['error'] or 0:.2g}</td><td>{intervals}</td></tr>")
+            error = f" ± {entry['error']:.2g}" if entry["error"] else ""
+            rows.append(f"<tr><th>{html.escape(name)}</th><td>{entry['estimate']:.5g}{error}</td>"
+                        f"<td>{intervals}</td></tr>")
         study = self.to_dict()["study"]
         return (f"<table><caption>{html.escape(str(study.get('name', 'study')))}: "
                 f"{html.escape(str(fit.get('status', '')))}</caption><tr><th></th><th>estimate</th>"

@@ -357,7 +357,9 @@ std::string stacked_errors(const std::string& value) {
 }
 
 std::string headline_card(const Headline& h, Range range) {
-  const std::string value = format_measurement(h.estimate, h.error_low, h.error_high);
+  const bool known = h.error_low > 0.0 || h.error_high > 0.0;
+  const std::string value = known ? format_measurement(h.estimate, h.error_low, h.error_high)
+                                  : format_number(h.estimate, 6);
   std::string intervals;
   for (const auto& interval : h.intervals) {
     Interval all{interval.level, interval.range.low, interval.range.high};

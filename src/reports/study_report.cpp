@@ -139,15 +139,14 @@ Table headline_table(const Results& r) {
   for (const std::size_t p : r.parameters.of_interest()) {
     const double error = r.fit.fit.error(p);
     const bool bound = at_bound(r, r.fit, p).has_value();
-    std::vector<std::string> row = {symbol(r.parameters[p].name),
-                                    bound ? number(r.fit.fit.point[p], 6) + ", at a bound"
-                                          : measurement(r.fit.fit.point[p], error)};
+    std::vector<std::string> row = {
+        symbol(r.parameters[p].name),
+        bound ? number(r.fit.fit.point[p], 6) + ", at a bound" : measurement(r.fit.fit, p)};
     for (std::size_t l = 0; l < r.levels.size(); ++l) {
       const bool known = p < r.fit.intervals.size() && l < r.fit.intervals[p].size();
       row.push_back(known ? interval_words(r.fit.intervals[p][l], error) : "");
     }
-    if (r.exact_fit)
-      row.push_back(measurement(r.exact_fit->fit.point[p], r.exact_fit->fit.error(p)));
+    if (r.exact_fit) row.push_back(measurement(r.exact_fit->fit, p));
     if (truth)
       row.push_back(r.parameters[p].truth ? number(*r.parameters[p].truth, 6) : std::string());
     table.rows.push_back(std::move(row));

@@ -133,7 +133,7 @@ std::vector<std::string> intervals_of(const FitReport& report, std::size_t p) {
 
 std::string estimate(const Results& r, const FitReport& report, std::size_t p) {
   return at_bound(r, report, p) ? number(report.fit.point[p], 6) + " at bound"
-                                : measurement(report.fit.point[p], report.fit.error(p));
+                                : measurement(report.fit, p);
 }
 
 /// An estimate and its intervals, in one line where there is room.

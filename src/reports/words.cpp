@@ -41,6 +41,12 @@ std::string measurement(double value, double error) {
   return format_measurement(value, error);
 }
 
+std::string measurement(const Fit& fit, std::size_t parameter) {
+  const double value = fit.point[parameter];
+  return fit.statistical_error_known(parameter) ? measurement(value, fit.error(parameter))
+                                                : number(value, 6);
+}
+
 std::string rounded(double value, double error) {
   if (!(error > 0.0) || !std::isfinite(error) || !std::isfinite(value)) return number(value);
   const std::string text = format_measurement(value, error);
@@ -156,7 +162,7 @@ std::string estimate_words(const Results& results, const FitReport& report, std:
   if (const auto end = at_bound(results, report, parameter))
     return fmt::format("{}{} (the {} end of its range)", head, number(value, 6),
                        *end == End::low ? "lower" : "upper");
-  return head + measurement(value, report.fit.error(parameter));
+  return head + measurement(report.fit, parameter);
 }
 
 std::string answer(const Results& results) {

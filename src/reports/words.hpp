@@ -17,6 +17,8 @@ std::string p_value(double p);
 /// "p = 0.25", or "p < 0.0001"
 std::string p_equals(double p);
 std::string measurement(double value, double error);
+/// An estimate with its error, or alone where the error is not known, as at an edge.
+std::string measurement(const Fit& fit, std::size_t parameter);
 /// A value to the digits of its error.
 std::string rounded(double value, double error);
 /// Limits to the digits of half the band of ±1σ that is expected of them.
