@@ -3,28 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 
 #include "neyman/core/error.hpp"
-#include "neyman/core/random.hpp"
+#include "ratios/with_edges.hpp"
 
 namespace neyman::across {
 namespace {
 
 const ParameterSpace space({{"t", 0.5, 1.5, {}}});
 
-Samples with_edges(const std::function<double(double, RandomStream&)>& x, std::size_t n = 20000,
-                   std::uint64_t seed = 1) {
-  Samples out;
-  out.theta = Matrix(n, 1);
-  out.x = Matrix(n, 1);
-  RandomStream random(seed, "edges");
-  for (std::size_t i = 0; i < n; ++i) {
-    out.theta(i, 0) = 0.5 + random.uniform();
-    out.x(i, 0) = x(out.theta(i, 0), random);
-  }
-  return out;
-}
+using test::with_edges;
 
 /// What x becomes at t, and the log of the Jacobian.
 std::pair<double, double> told(const FittedEdges& edges, double x, double t) {

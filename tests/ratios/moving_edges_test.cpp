@@ -5,23 +5,12 @@
 #include <cmath>
 #include <functional>
 
-#include "neyman/core/random.hpp"
+#include "ratios/with_edges.hpp"
 
 namespace neyman {
 namespace {
 
-Samples with_edges(const std::function<double(double, RandomStream&)>& x, std::uint64_t seed = 1,
-                   std::size_t n = 20000) {
-  Samples out;
-  out.theta = Matrix(n, 1);
-  out.x = Matrix(n, 1);
-  RandomStream random(seed, "edges");
-  for (std::size_t i = 0; i < n; ++i) {
-    out.theta(i, 0) = 0.5 + random.uniform();
-    out.x(i, 0) = x(out.theta(i, 0), random);
-  }
-  return out;
-}
+using test::with_edges;
 
 TEST(MovingEdges, OfSharpSupportsAreFound) {
   const auto uniform =
@@ -53,9 +42,9 @@ TEST(MovingEdges, OfOthersAreNot) {
       [](double, RandomStream&) { return 1.0; }};
   for (const auto& other : others)
     for (std::uint64_t seed = 1; seed <= 100; ++seed)
-      EXPECT_TRUE(moving_edges(with_edges(other, seed, 10000)).empty());
+      EXPECT_TRUE(moving_edges(with_edges(other, 10000, seed)).empty());
   EXPECT_TRUE(
-      moving_edges(with_edges([](double t, RandomStream& r) { return t * r.uniform(); }, 1, 5000))
+      moving_edges(with_edges([](double t, RandomStream& r) { return t * r.uniform(); }, 5000))
           .empty());
 }
 
