@@ -554,15 +554,17 @@ DensityRatio::DensityRatio(const Archive& archive, ParameterSpace parameters)
   const auto members = archive.integer("members");
   if (members < 1 || members > 1000)
     throw FileError("the density ratio has a number of members that is not allowed");
-  learned_.reset(new Learned{Design(archive.child("design"), parameters_),
-                             FeatureRanges::load(archive),
-                             {},
-                             scales_of(parameters_),
-                             {},
-                             archive.has_child("edges")
-                                 ? FittedEdges::load(archive.child("edges"), parameters_)
-                                 : FittedEdges(),
-                             Recentring::load(archive.child("recentring"), parameters_)});
+  const auto ranges = FeatureRanges::load(archive);
+  learned_.reset(
+      new Learned{Design(archive.child("design"), parameters_),
+                  ranges,
+                  {},
+                  scales_of(parameters_),
+                  {},
+                  archive.has_child("edges")
+                      ? FittedEdges::load(archive.child("edges"), parameters_, ranges.size())
+                      : FittedEdges(),
+                  Recentring::load(archive.child("recentring"), parameters_)});
   for (std::size_t f = 0; f < features(); ++f)
     learned_->features.push_back(FeatureScale::load(archive.child("feature" + std::to_string(f))));
   for (std::size_t k = 0; k < static_cast<std::size_t>(members); ++k)

@@ -205,7 +205,8 @@ void FittedEdges::save(Archive& archive) const {
   }
 }
 
-FittedEdges FittedEdges::load(const Archive& archive, const ParameterSpace& parameters) {
+FittedEdges FittedEdges::load(const Archive& archive, const ParameterSpace& parameters,
+                              std::size_t features) {
   FittedEdges out;
   const auto count = archive.integer("features"), degree = archive.integer("degree");
   if (count < 0 || count > 1000000 || degree < 0 || degree > 30)
@@ -220,7 +221,7 @@ FittedEdges FittedEdges::load(const Archive& archive, const ParameterSpace& para
                     {from.numbers("upper"), from.number("upper_blur")},
                     from.number("median")};
     const std::size_t most = out.basis_.size() + 1;
-    if (column < 0 || feature.lower.coefficients.size() > most ||
+    if (column < 0 || feature.column >= features || feature.lower.coefficients.size() > most ||
         feature.upper.coefficients.size() > most ||
         feature.lower.coefficients.size() + feature.upper.coefficients.size() == 0 ||
         !(feature.lower.blur >= 0.0) || !(feature.upper.blur >= 0.0) || !(feature.median >= 0.0))

@@ -41,7 +41,8 @@ class FittedEdges {
 
   void save(Archive& archive) const;
   /// @throw FileError where its parts do not belong together.
-  static FittedEdges load(const Archive& archive, const ParameterSpace& parameters);
+  static FittedEdges load(const Archive& archive, const ParameterSpace& parameters,
+                          std::size_t features);
 
  private:
   /// One side of a feature.

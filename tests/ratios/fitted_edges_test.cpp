@@ -66,10 +66,12 @@ TEST(FittedEdges, SavesAndLoads) {
                           space);
   Archive archive;
   edges.save(archive);
-  const auto loaded = FittedEdges::load(archive, space);
+  const auto loaded = FittedEdges::load(archive, space, 1);
   EXPECT_EQ(told(loaded, 0.7, 1.1), told(edges, 0.7, 1.1));
-  archive.child("feature0").set("column", std::int64_t{-1});
-  EXPECT_THROW(FittedEdges::load(archive, space), FileError);
+  for (const std::int64_t column : {-1, 1}) {
+    archive.child("feature0").set("column", column);
+    EXPECT_THROW(FittedEdges::load(archive, space, 1), FileError);
+  }
 }
 
 }  // namespace
