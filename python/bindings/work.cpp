@@ -1,5 +1,7 @@
 #include "work.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -40,6 +42,7 @@ struct Desk {
   std::set<unsigned long> answering;  // Python's names of the threads that do
   std::atomic<bool> ending = false;
   std::thread::id ender;  // that ends Python, and may go on using it
+  const pid_t process = ::getpid();
 };
 
 Desk& desk() {
@@ -99,6 +102,7 @@ class Unwinding {
 /// the lock.
 void await_work() {
   auto& shared = desk();
+  if (::getpid() != shared.process) return;  // after a fork the others' threads are not there
   {
     const std::lock_guard lock(shared.mutex);
     shared.ender = std::this_thread::get_id();
@@ -285,6 +289,7 @@ void detail::serve_while(const std::function<void()>& work) {
 }
 
 void bind_work(py::module_& /*module*/) {
+  desk();  // made in this process
   py::module_::import("atexit").attr("register")(py::cpp_function(&await_work));
 }
 

@@ -175,3 +175,19 @@ working.wait(1.0)
     for _ in range(3):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_forked_process_does_not_await_the_threads_of_the_other():
+    code = """
+import os, sys, threading, time
+from neyman import _core
+threading.Thread(target=_core._wait, args=(60,), daemon=True).start()
+time.sleep(0.3)
+if (child := os.fork()) == 0:
+    sys.exit(7)
+begin = time.monotonic()
+status = os.waitpid(child, 0)[1]
+print(os.waitstatus_to_exitcode(status), time.monotonic() - begin < 4)   # grace is 5 s
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "7 True\n")
