@@ -44,6 +44,7 @@ from scipy import optimize, stats
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import further_problems  # noqa: E402,F401
 import problems  # noqa: E402
 from methods import learners, with_options  # noqa: E402
 from problems import PROBLEMS  # noqa: E402
@@ -380,6 +381,8 @@ def measure(problem, events, seed, learn, truth):
     else:
         found = learned_by_function(problem, ratio, observed, truth["points"], estimate)
     out["fit_cpu"] = time.process_time() - start
+    out["chosen"] = next((one["name"] for one in getattr(ratio, "candidates", [])
+                          if one["chosen"]), None)
 
     mapped = nearest(problem, np.array(found["theta"]), estimate, covariance)
     out["status"], out["estimate"] = found["status"], found["theta"]

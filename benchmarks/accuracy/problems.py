@@ -44,6 +44,7 @@ class Problem:
     discrete: bool = False  #: all features are counts
     #: where the density is an integral: x, θ, rng → Monte Carlo estimates of p(x|θ) and their errors
     brute_force: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
+    check_ratios: bool = False  #: no other check of the norm serves: only that it does not depend on θ
     atoms: tuple[float, ...] = ()  #: values of the only feature with a probability of their own
     #: θ → all other points with the same likelihood, of whatever data
     twins: Callable[[np.ndarray], list[np.ndarray]] | None = None
@@ -626,6 +627,23 @@ def _check_inverse(problem: Problem, x: np.ndarray, theta: np.ndarray, found: Ch
                   f"norm and draws at {theta}")
 
 
+def _check_ratios(problem: Problem, x: np.ndarray, theta: np.ndarray, found: Checked) -> None:
+    """E[p(x|t)/p(x|θ)] over the draws at θ is one, with t about one event's error away on each side
+    of each parameter. This tells the norm but for a factor that is the same at every θ."""
+    here = problem.log_density(x, theta)
+    errors = 1 / np.sqrt(np.mean(_scores(problem, x, theta) ** 2, axis=0))
+    for i, name in enumerate(problem.names):
+        for side in (-0.5, 0.5):
+            t = theta.copy()
+            t[i] = np.clip(t[i] + side * errors[i], problem.low[i], problem.high[i])
+            if t[i] == theta[i]:
+                continue
+            ratio = np.exp(problem.log_density(x, t) - here)
+            error = ratio.std() / math.sqrt(len(x))
+            found.p_value(2 * stats.norm.sf(abs(ratio.mean() - 1) / error),
+                          f"norm towards {name} = {t[i]:.3g} at {theta}")
+
+
 def check_problem(problem: Problem, seed: int = 1) -> Checked:
     """Tests one problem at its truth and at three points of its ranges."""
     events = 40_000 if problem.features == 1 or problem.discrete else 150_000
@@ -649,6 +667,8 @@ def check_problem(problem: Problem, seed: int = 1) -> Checked:
             estimates, errors = problem.brute_force(mine[:20], theta, rng)
             away = (estimates - np.exp(problem.log_density(mine[:20], theta))) / errors
             found.p_value(stats.chi2.sf(np.sum(away**2), len(away)), f"brute force at {theta}")
+        elif problem.check_ratios:
+            _check_ratios(problem, mine, theta, found)
         elif problem.discrete:
             _check_counts(problem, mine, theta, found)
         elif problem.features == 1:

@@ -761,6 +761,7 @@ class Learner {
       for (std::size_t m = 0; m < config_.members; ++m) {
         auto config = config_.shape;
         config.seed = derive_seed(config_.seed, "shape", c * config_.members + m);
+        config.recentre = false;  // which its functions do not have
         out.components[c].members.push_back(std::make_shared<const SeparableRatio>(
             across.events, across.design, config, nullptr, tasks_, signs));
       }

@@ -410,9 +410,18 @@ void note_simulation(Results& results) {
   const bool pass = checks_pass(results.diagnostics);
   const auto ranges = pass ? narrower_ranges(results.fit, parameters) : std::string();
   const bool found = !pass && worst_of(results.diagnostics) >= Diagnostic::Verdict::warn;
+  // An error that falls like the root of the number of events.
+  std::string events;
+  if (const auto simulated = results.budget.find("simulated");
+      simulated != results.budget.end() && simulated->second > 0) {
+    const double needed = static_cast<double>(simulated->second) * std::pow(largest / enough, 2);
+    const double unit = std::pow(10.0, std::floor(std::log10(needed)) - 1.0);
+    events = fmt::format(" (about {:.6g} in the place of {} would leave {})",
+                         unit * std::ceil(needed / unit), simulated->second, enough);
+  }
   results.warnings.push_back(fmt::format(
-      "finite simulation adds {:.2f} of the statistical error to {}: raise training.samples{}",
-      largest, parameters[worst].name,
+      "finite simulation adds {:.2f} of the statistical error to {}: raise training.samples{}{}",
+      largest, parameters[worst].name, events,
       !ranges.empty() ? ", or narrow the ranges, for example to " + ranges
       : found         ? ", or choose another classifier; narrower ranges do not help where checks "
                         "do not pass, as they may exclude the truth"

@@ -75,6 +75,7 @@ struct DensityRatio::Learned {
   FeatureRanges ranges;
   std::vector<FeatureScale> features, parameters;
   std::vector<ConditionalDensity> members;
+  std::size_t parts = 0;  // of the events, of which each member lacks one
   // Of a density of the features:
   FittedEdges edges = {};
   Recentring recentring = {};
@@ -166,7 +167,7 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
   if (of_ == Of::parameters && !design.rows().empty())
     fail_argument(function, "config.of", fmt::format("parameters, with a {} design", design.kind()),
                   "features where the θ of the events have no density that is known");
-  learned_.reset(new Learned{design, FeatureRanges(events.x), {}, scales_of(parameters_), {}});
+  learned_.reset(new Learned{design, FeatureRanges(events.x), {}, scales_of(parameters_), {}, 0});
   Matrix told = events.x;
   if (of_ == Of::features) learned_->edges = FittedEdges(events, parameters_);
   if (!learned_->edges.empty()) learned_->edges.tell(told, events.theta);
@@ -175,6 +176,7 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
                                                           : FeatureScale(told.column(f)));
   const std::size_t parts =
       std::max(config.parts, config.members > 1 ? config.members : parts_of_one);
+  learned_->parts = parts;
   const std::size_t n = events.size();
   const auto x = ConditionalDensity::side(learned_->features, told);
   const auto theta = ConditionalDensity::side(learned_->parameters, events.theta);
@@ -436,9 +438,10 @@ class DensityRatio::Sum final : public SummedRatio {
     return out;
   }
 
-  /// The members' scatter, not divided by their number: what all of them are off by, as a mixture
-  /// of these components is, does not show in it, and is taken to be as large as what they differ
-  /// by.
+  /// What the mean of the members is off by, from their scatter. They differ by the chances of
+  /// training, of which the mean keeps one part of their number, and by the fold that each lacks,
+  /// of which the jackknife makes what all events together are off by: (parts − 1)²/parts times as
+  /// much (Efron and Stein 1981). Which of the two it is cannot be told: half is taken for each.
   Matrix scatter(std::span<const double> point) const {
     const std::size_t d = point.size(), count = learned_.members.size();
     Matrix out(d, d), slopes(count, d);
@@ -449,7 +452,10 @@ class DensityRatio::Sum final : public SummedRatio {
       slopes_of(learned_.members[k], theta, weights_, slopes.row(k));
       for (std::size_t p = 0; p < d; ++p) mean[p] += slopes(k, p) / static_cast<double>(count);
     }
-    const double factor = 1.0 / static_cast<double>(count - 1);
+    const auto parts = static_cast<double>(learned_.parts);
+    const double of_chance = 1.0 / static_cast<double>(count);
+    const double of_events = (parts - 1.0) * (parts - 1.0) / parts;
+    const double factor = 0.5 * (of_chance + of_events) / static_cast<double>(count - 1);
     for (std::size_t k = 0; k < count; ++k)
       for (std::size_t p = 0; p < d; ++p)
         for (std::size_t q = 0; q < d; ++q)
@@ -537,6 +543,7 @@ void DensityRatio::save(Archive& archive) const {
   learned_->ranges.save(archive);
   learned_->design.save(archive.child("design"));
   archive.set("members", learned_->members.size());
+  archive.set("parts", learned_->parts);
   learned_->edges.save(archive.child("edges"));
   learned_->recentring.save(archive.child("recentring"));
   for (std::size_t f = 0; f < learned_->features.size(); ++f)
@@ -554,6 +561,9 @@ DensityRatio::DensityRatio(const Archive& archive, ParameterSpace parameters)
   const auto members = archive.integer("members");
   if (members < 1 || members > 1000)
     throw FileError("the density ratio has a number of members that is not allowed");
+  const auto parts = archive.has("parts") ? archive.integer("parts") : members;  // older: not said
+  if (parts < members || parts > 1000)
+    throw FileError("the density ratio has a number of parts that is not allowed");
   const auto ranges = FeatureRanges::load(archive);
   learned_.reset(
       new Learned{Design(archive.child("design"), parameters_),
@@ -561,6 +571,7 @@ DensityRatio::DensityRatio(const Archive& archive, ParameterSpace parameters)
                   {},
                   scales_of(parameters_),
                   {},
+                  static_cast<std::size_t>(parts),
                   archive.has_child("edges")
                       ? FittedEdges::load(archive.child("edges"), parameters_, ranges.size())
                       : FittedEdges(),

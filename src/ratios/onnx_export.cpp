@@ -137,6 +137,23 @@ Tensor add_separable_fold(Graph& graph, const Archive& fold, const Tensor& x, co
   return graph.clip(sum, -log_ratio_limit, log_ratio_limit);
 }
 
+/// θ + ε(θ), as Recentring takes a point.
+Tensor add_recentring(Graph& graph, const Archive& recentring, const Tensor& point,
+                      const ParameterSpace& parameters) {
+  const auto degree = recentring.integer("degree");
+  if (degree == 0) return point;
+  const PolynomialBasis basis(parameters, static_cast<std::size_t>(degree));
+  const auto coefficients = recentring.get<Matrix>("coefficients");
+  std::vector<double> of_constant, of_others;
+  for (std::size_t k = 0; k < coefficients.rows(); ++k)
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+      (k == 0 ? of_constant : of_others)
+          .push_back((parameters[p].high - parameters[p].low) * coefficients(k, p));
+  const Tensor others = graph.matrix_product(add_polynomials(graph, basis, point),
+                                             graph.table(of_others, parameters.size()));
+  return graph.sum(graph.sum(point, graph.row(of_constant)), others);
+}
+
 Tensor add_ratio(Graph& graph, const SeparableRatio& ratio, const OnnxOptions& options, Metadata&) {
   Archive archive;
   ratio.save(archive);
@@ -145,8 +162,12 @@ Tensor add_ratio(Graph& graph, const SeparableRatio& ratio, const OnnxOptions& o
   const PolynomialBasis normaliser(parameters,
                                    static_cast<std::size_t>(archive.integer("normaliser_degree")));
   const Tensor x = graph.input("x", rows_of_x, ratio.features());
-  const Tensor numerator = add_point(graph, "numerator", options.numerator, parameters);
-  const Tensor denominator = add_point(graph, "denominator", options.denominator, parameters);
+  const auto recentred = [&](const char* name, const std::optional<std::vector<double>>& fixed) {
+    const Tensor point = add_point(graph, name, fixed, parameters);
+    return add_recentring(graph, archive.child("recentring"), point, parameters);
+  };
+  const Tensor numerator = recentred("numerator", options.numerator);
+  const Tensor denominator = recentred("denominator", options.denominator);
   const auto differences = [&](const PolynomialBasis& polynomials) {
     const Tensor above = add_polynomials(graph, polynomials, numerator);
     return graph.difference(above, add_polynomials(graph, polynomials, denominator));

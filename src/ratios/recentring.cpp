@@ -24,11 +24,13 @@ constexpr double least_rise = 0.1;
 constexpr std::size_t places_looked_at = 2000;
 
 std::size_t degree_for(std::size_t parameters, std::size_t events) {
-  const std::size_t most = std::min(most_numbers, events / events_a_number);
-  std::size_t degree = 0;
-  while (degree < highest_degree &&
-         (PolynomialBasis::count(parameters, degree + 1) + 1) * parameters <= most)
-    ++degree;
+  const std::size_t most = events / events_a_number;
+  const auto numbers = [&](std::size_t degree) {
+    return (PolynomialBasis::count(parameters, degree) + 1) * parameters;
+  };
+  if (numbers(1) > most) return 0;
+  std::size_t degree = 1;
+  while (degree < highest_degree && numbers(degree + 1) <= std::min(most_numbers, most)) ++degree;
   return degree;
 }
 
@@ -100,6 +102,9 @@ Recentring::Recentring(const ParameterSpace& parameters, MatrixView theta, Matri
   // A band of degrees together: the more of them, the surer what is noise. Bands grow with the
   // degree, because high ones are of one parameter alone.
   std::vector<Eigen::Index> bands;  // where they begin
+  // That there is nothing beyond noise is known as well as all bands together are many, and no
+  // better.
+  const double doubt = std::sqrt(2.0 / static_cast<double>(m));
   for (std::size_t first = 0; first < polynomials;) {
     std::size_t last = first;
     bands.push_back(static_cast<Eigen::Index>(first * d));
@@ -111,8 +116,6 @@ Recentring::Recentring(const ParameterSpace& parameters, MatrixView theta, Matri
     const double square = z.segment(at, count).squaredNorm();
     const double share = std::max(0.0, 1.0 - static_cast<double>(count) / square);
     z.segment(at, count) *= share;
-    // How much of it is no noise is known as well as the band is wide, and no better.
-    const double doubt = std::sqrt(2.0 / static_cast<double>(count));
     kept.segment(at, count).setConstant(std::max(share, doubt / (1.0 + doubt)));
     first = last;
   }

@@ -2,17 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
 #include "neyman/core/random.hpp"
 #include "neyman/data/splits.hpp"
 #include "neyman/distributed/tasks.hpp"
 #include "ratios/designed_events.hpp"
 #include "ratios/linear_directions.hpp"
+#include "ratios/recentring.hpp"
 #include "ratios/separable_features.hpp"
 #include "ratios/separable_fit.hpp"
 
@@ -283,6 +286,43 @@ SeparableRatio::SeparableRatio(const Samples& events, const Design& design, cons
       [](const std::unique_ptr<Fold>& made, Archive& to) { made->save(to); },
       [](const Archive& from) { return std::make_unique<Fold>(Fold::load(from)); }};
   folds_ = spread<std::unique_ptr<Fold>>(tasks, config.folds, learn, fields);
+  recentring_ = std::make_unique<across::Recentring>();
+  if (config.recentre && mean_signs.empty()) recentre(events, partition);
+}
+
+void SeparableRatio::recentre(const Samples& events,
+                              const std::vector<std::vector<std::size_t>>& partition) {
+  const std::size_t d = parameters_.size(), terms = basis_.size(), stride = round_up(terms, 8);
+  // Each fold's scores at its own events, s = φ A ∂P/∂θ − ∂c/∂θ.
+  std::vector<std::size_t> order;
+  Matrix scores(events.size(), d);
+  for (std::size_t k = 0; k < folds_.size(); ++k) {
+    const Fold& fold = *folds_[k];
+    const std::size_t first = order.size();
+    order.insert(order.end(), partition[k].begin(), partition[k].end());
+    const Matrix x = events.x.take(partition[k]), theta = events.theta.take(partition[k]);
+    fold.each_tile(x, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
+      parallel_blocks(count, 16, [&](Block block) {
+        std::vector<double> p(terms), q(normaliser_.size()), dp(terms * d), dq(q.size() * d);
+        for (std::size_t r = block.begin; r < block.end; ++r) {
+          basis_.values(theta.row(begin + r), p, dp);
+          normaliser_.values(theta.row(begin + r), q, dq);
+          const auto score = scores.row(first + begin + r);
+          for (std::size_t t = 0; t < terms; ++t) {
+            double f = 0.0;
+            for (std::size_t j = 0; j < fold.features.size(); ++j)
+              f += static_cast<double>(phi[r * fold.features.stride() + j]) *
+                   static_cast<double>(fold.coefficients[j * stride + t]);
+            for (std::size_t i = 0; i < d; ++i) score[i] += f * dp[t * d + i];
+          }
+          for (std::size_t t = 0; t < q.size(); ++t)
+            for (std::size_t i = 0; i < d; ++i) score[i] -= fold.normalisation[t] * dq[t * d + i];
+        }
+      });
+    });
+  }
+  const Samples used = events.take(order);
+  *recentring_ = across::Recentring(parameters_, used.theta, scores, used.weights);
 }
 
 SeparableRatio::~SeparableRatio() = default;
@@ -323,10 +363,11 @@ LogRatios SeparableRatio::log_ratios(MatrixView x, std::span<const double> numer
                   "one column for each feature");
   const std::size_t terms = basis_.size(), stride = round_up(terms, 8);
   std::vector<double> p0(terms), p1(terms), c0(normaliser_.size()), c1(normaliser_.size());
-  basis_.values(numerator, p0);
-  basis_.values(denominator, p1);
-  normaliser_.values(numerator, c0);
-  normaliser_.values(denominator, c1);
+  const auto above = (*recentring_)(numerator), below = (*recentring_)(denominator);
+  basis_.values(above, p0);
+  basis_.values(below, p1);
+  normaliser_.values(above, c0);
+  normaliser_.values(below, c1);
   LogRatios out(x.rows());
   const double share = 1.0 / static_cast<double>(folds_.size());
   for (const auto& fold : folds_) {
@@ -351,58 +392,134 @@ LogRatios SeparableRatio::log_ratios(MatrixView x, std::span<const double> numer
 
 namespace {
 
-/// ℓ(θ) = s · P(θ) − n c(θ), with s = Σ u f(x): no event is kept.
+/// Of two covariances the larger in each direction: in coordinates in which a is one and b
+/// diagonal, one or what b has.
+Matrix larger_of(const Matrix& a, const Matrix& b) {
+  const std::size_t d = a.rows();
+  Eigen::MatrixXd first(d, d), second(d, d);
+  for (std::size_t i = 0; i < d; ++i)
+    for (std::size_t j = 0; j < d; ++j) {
+      const auto row = static_cast<Eigen::Index>(i), column = static_cast<Eigen::Index>(j);
+      first(row, column) = a(i, j);
+      second(row, column) = b(i, j);
+    }
+  constexpr double least = 1e-9;  // of the other: what has no noise at all has a little
+  first.diagonal() += least * (first.diagonal() + second.diagonal()).cwiseAbs();
+  const Eigen::LLT<Eigen::MatrixXd> cholesky(first);
+  if (cholesky.info() != Eigen::Success) return b;
+  const Eigen::MatrixXd whitened = cholesky.matrixL().solve(second);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solved(
+      cholesky.matrixL().solve(Eigen::MatrixXd(whitened.transpose())));
+  const Eigen::MatrixXd root =
+      cholesky.matrixL() *
+      (solved.eigenvectors() * solved.eigenvalues().cwiseMax(1.0).cwiseSqrt().asDiagonal()).eval();
+  const Eigen::MatrixXd larger = root * root.transpose();
+  Matrix out(d, d);
+  for (std::size_t i = 0; i < d; ++i)
+    for (std::size_t j = 0; j < d; ++j)
+      out(i, j) = larger(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+  return out;
+}
+
+/// ℓ(θ) = s · P(t) − n c(t) at t = θ + ε(θ), with s = Σ u f(x): no event is kept.
 class SeparableSum final : public SummedRatio {
  public:
-  SeparableSum(const PolynomialBasis& basis, const PolynomialBasis& normaliser)
-      : basis_(basis), normaliser_(normaliser), sums(basis.size()), c(normaliser.size()) {}
+  SeparableSum(const PolynomialBasis& basis, const PolynomialBasis& normaliser,
+               const across::Recentring& recentring)
+      : basis_(basis),
+        normaliser_(normaliser),
+        recentring_(recentring),
+        sums(basis.size()),
+        c(normaliser.size()) {}
 
   double operator()(std::span<const double> point, std::span<double> gradient) const override {
     const std::size_t d = point.size();
-    std::vector<double> p(sums.size()), q(c.size()), dp, dq;
-    if (gradient.empty()) {
-      basis_.values(point, p);
-      normaliser_.values(point, q);
-    } else {
-      dp.resize(p.size() * d);
-      dq.resize(q.size() * d);
-      basis_.values(point, p, dp);
-      normaliser_.values(point, q, dq);
-      std::fill(gradient.begin(), gradient.end(), 0.0);
-      for (std::size_t k = 0; k < p.size(); ++k)
-        for (std::size_t i = 0; i < d; ++i) gradient[i] += sums[k] * dp[k * d + i];
-      for (std::size_t k = 0; k < q.size(); ++k)
-        for (std::size_t i = 0; i < d; ++i) gradient[i] -= events * c[k] * dq[k * d + i];
-    }
+    Matrix jacobian;
+    const auto at = recentring_(point, gradient.empty() ? nullptr : &jacobian);
+    Terms terms(*this, at, gradient.empty() ? 0 : 1);
     double value = 0.0;
-    for (std::size_t k = 0; k < p.size(); ++k) value += sums[k] * p[k];
-    for (std::size_t k = 0; k < q.size(); ++k) value -= events * c[k] * q[k];
+    for (std::size_t k = 0; k < sums.size(); ++k) value += sums[k] * terms.p[k];
+    for (std::size_t k = 0; k < c.size(); ++k) value -= events * c[k] * terms.q[k];
+    if (gradient.empty()) return value;
+    const auto slopes = terms.slopes(sums, c);
+    for (std::size_t i = 0; i < d; ++i) {
+      gradient[i] = 0.0;
+      for (std::size_t j = 0; j < d; ++j) gradient[i] += slopes[j] * jacobian(j, i);
+    }
     return value;
   }
 
   bool differentiable() const override { return true; }
 
+  /// What each group of simulated events moves by way of A and c, or what it moves by way of ε(θ):
+  /// that is the noise of the same events, and the larger counts.
   Matrix simulation_gradient_covariance(std::span<const double> point) const override {
     const std::size_t d = point.size();
-    std::vector<double> p(sums.size()), q(c.size()), dp(p.size() * d), dq(q.size() * d), moved(d);
-    basis_.values(point, p, dp);
-    normaliser_.values(point, q, dq);
+    const auto at = recentring_(point);
+    const Terms terms(*this, at, 2);
     Matrix out(d, d);
     for (std::size_t g = 0; g < group_sums.rows(); ++g) {
-      std::fill(moved.begin(), moved.end(), 0.0);
-      for (std::size_t k = 0; k < p.size(); ++k)
-        for (std::size_t i = 0; i < d; ++i) moved[i] += group_sums(g, k) * dp[k * d + i];
-      for (std::size_t k = 0; k < q.size(); ++k)
-        for (std::size_t i = 0; i < d; ++i) moved[i] -= events * group_c(g, k) * dq[k * d + i];
+      const auto moved = terms.slopes(group_sums.row(g), group_c.row(g));
       for (std::size_t i = 0; i < d; ++i)
         for (std::size_t j = 0; j < d; ++j) out(i, j) += moved[i] * moved[j];
     }
-    return out;
+    if (recentring_.empty()) return out;
+    const Matrix shift = recentring_.covariance(point), information = terms.information();
+    Matrix moved(d, d);
+    for (std::size_t p = 0; p < d; ++p)
+      for (std::size_t q = 0; q < d; ++q)
+        for (std::size_t i = 0; i < d; ++i)
+          for (std::size_t j = 0; j < d; ++j)
+            moved(p, q) += information(p, i) * shift(i, j) * information(j, q);
+    return larger_of(out, moved);
   }
 
  private:
+  /// Both families of polynomials at a point, with their derivatives of up to an order.
+  struct Terms {
+    Terms(const SeparableSum& sum, std::span<const double> point, int order)
+        : of(sum), d(point.size()), p(sum.sums.size()), q(sum.c.size()) {
+      if (order > 0) {
+        dp.resize(p.size() * d);
+        dq.resize(q.size() * d);
+      }
+      if (order > 1) {
+        ddp.resize(dp.size() * d);
+        ddq.resize(dq.size() * d);
+      }
+      sum.basis_.values(point, p, dp, ddp);
+      sum.normaliser_.values(point, q, dq, ddq);
+    }
+
+    std::vector<double> slopes(std::span<const double> of_p, std::span<const double> of_q) const {
+      std::vector<double> out(d, 0.0);
+      for (std::size_t k = 0; k < p.size(); ++k)
+        for (std::size_t i = 0; i < d; ++i) out[i] += of_p[k] * dp[k * d + i];
+      for (std::size_t k = 0; k < q.size(); ++k)
+        for (std::size_t i = 0; i < d; ++i) out[i] -= of.events * of_q[k] * dq[k * d + i];
+      return out;
+    }
+
+    /// −∂²ℓ.
+    Matrix information() const {
+      Matrix out(d, d);
+      for (std::size_t i = 0; i < d * d; ++i) {
+        double sum = 0.0;
+        for (std::size_t k = 0; k < p.size(); ++k) sum -= of.sums[k] * ddp[k * d * d + i];
+        for (std::size_t k = 0; k < q.size(); ++k) sum += of.events * of.c[k] * ddq[k * d * d + i];
+        out(i / d, i % d) = sum;
+      }
+      return out;
+    }
+
+    const SeparableSum& of;
+    const std::size_t d;
+    std::vector<double> p, q, dp, dq, ddp, ddq;
+  };
+
   const PolynomialBasis& basis_;
   const PolynomialBasis& normaliser_;
+  const across::Recentring& recentring_;
 
  public:
   double events = 0.0;         // Σ u
@@ -420,7 +537,7 @@ std::unique_ptr<SummedRatio> SeparableRatio::over(MatrixView x,
     check_same_size("SeparableRatio::over", "event_weights", event_weights.size(), x.rows(),
                     "one for each event");
   const std::size_t terms = basis_.size(), stride = round_up(terms, 8);
-  auto out = std::make_unique<SeparableSum>(basis_, normaliser_);
+  auto out = std::make_unique<SeparableSum>(basis_, normaliser_, *recentring_);
   for (std::size_t i = 0; i < x.rows(); ++i)
     out->events += event_weights.empty() ? 1.0 : event_weights[i];
   const double share = 1.0 / static_cast<double>(folds_.size());
@@ -519,6 +636,7 @@ void SeparableRatio::save(Archive& archive) const {
   archive.set("degree", basis_.degree());
   archive.set("normaliser_degree", normaliser_.degree());
   ranges_->save(archive);
+  recentring_->save(archive.child("recentring"));
   archive.set("folds", folds_.size());
   for (std::size_t k = 0; k < folds_.size(); ++k)
     folds_[k]->save(archive.child("fold" + std::to_string(k)));
@@ -533,6 +651,10 @@ SeparableRatio::SeparableRatio(const Archive& archive, ParameterSpace parameters
   basis_ = PolynomialBasis(parameters_, static_cast<std::size_t>(degree));
   normaliser_ = PolynomialBasis(parameters_, static_cast<std::size_t>(of_c));
   ranges_ = std::make_unique<across::FeatureRanges>(across::FeatureRanges::load(archive));
+  recentring_ = std::make_unique<across::Recentring>(
+      archive.has_child("recentring")  // older ones: none
+          ? across::Recentring::load(archive.child("recentring"), parameters_)
+          : across::Recentring());
   for (std::size_t k = 0; k < static_cast<std::size_t>(folds); ++k) {
     auto fold = std::make_unique<Fold>(Fold::load(archive.child("fold" + std::to_string(k))));
     const std::size_t size = fold->features.size(), groups = fold->influence.rows();

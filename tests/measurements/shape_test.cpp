@@ -129,6 +129,7 @@ TEST(Shape, SeparableRatiosAreTheirFunctions) {
   config.hidden = {16};
   config.degree = 3;
   config.epochs = 2;
+  config.recentre = false;
   const SeparableRatio ratio(simulate(normal, parameters, design, 4000, 3, "across"), design,
                              config);
   const auto shape = separable_shape(ratio, {0.2});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "data/support.hpp"
 #include "neyman/core/parallel.hpp"
@@ -259,9 +260,18 @@ TEST(ParameterizedRun, SaysWhatToDoWhereSimulationIsShort) {
     for (const auto& warning : results.warnings)
       if (warning.find("finite simulation adds") != std::string::npos) {
         EXPECT_GT(part, 0.25);
-        EXPECT_NE(warning.find("training.samples, or narrow the ranges, for example to mu = ["),
-                  std::string::npos)
+        EXPECT_NE(warning.find(", or narrow the ranges, for example to mu = ["), std::string::npos)
             << warning;
+        // An error that falls like the root of the number of events.
+        double needed = 0.0;
+        const auto about = warning.find("training.samples (about ");
+        EXPECT_NE(about, std::string::npos) << warning;
+        EXPECT_EQ(std::sscanf(warning.c_str() + about, "training.samples (about %lf in the place",
+                              &needed),
+                  1);
+        const auto simulated = static_cast<double>(results.budget.at("simulated"));
+        EXPECT_GE(needed, simulated * std::pow(part / 0.25, 2));
+        EXPECT_LE(needed, 1.1 * simulated * std::pow(part / 0.25, 2));
         return true;
       }
     EXPECT_LT(part, 0.25);

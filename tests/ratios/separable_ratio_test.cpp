@@ -147,6 +147,46 @@ TEST(SeparableRatio, PredictsItsOwnUncertainty) {
   }
 }
 
+// x ~ N(0, e^2b), whose log r is no polynomial in b. Of 100 000 events at each of seven b, the mean
+// score, which should be zero, in units of its own spread: a dataset of n events is √n times that
+// many standard errors off.
+TEST(SeparableRatio, RecentringTakesAwayWhatAddsUp) {
+  const ParameterSpace scale({{"b", -1.5, 1.5, 0.0}});
+  const Design design(scale);
+  const auto simulate = [](std::span<const double> b, std::uint64_t seed) {
+    RandomStream random(seed, "scales");
+    Matrix x(b.size(), 1);
+    for (std::size_t i = 0; i < b.size(); ++i) x(i, 0) = std::exp(b[i]) * random.normal();
+    return x;
+  };
+  const auto off = [&](bool recentre) {
+    double squares = 0.0;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      const Matrix theta = design.draw(40000, seed, "theta");
+      Samples events;
+      events.feature_names = {"x"};
+      events.parameter_names = {"b"};
+      events.theta = theta;
+      events.x = simulate(theta.values(), 10 + seed);
+      auto config = quick(seed);
+      config.degree = 2;
+      config.recentre = recentre;
+      const SeparableRatio ratio(events, design, config);
+      for (const double b : {-1.2, -0.8, -0.4, 0.0, 0.4, 0.8, 1.2}) {
+        const Matrix x = simulate(std::vector<double>(100000, b), 20 + seed);
+        double gradient = 0.0;
+        (*ratio.over(x))({&b, 1}, {&gradient, 1});
+        squares += std::pow(gradient / 100000.0 / std::sqrt(2.0), 2) / 28.0;
+      }
+    }
+    return std::sqrt(squares);
+  };
+  const double without = off(false), with = off(true);
+  EXPECT_GT(without, 0.04);
+  // 40 000 events in some twelve independent regions of b tell a mean to 0.017.
+  EXPECT_LT(with, 0.025);
+}
+
 TEST(SeparableRatio, EventsMayBeSorted) {
   // Variances from 50 groups of events have an error of a fifth each, so that their ratio is
   // beyond a factor of 3 with probability 10⁻⁴. If groups were parts of the sorted events, whose θ

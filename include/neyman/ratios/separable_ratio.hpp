@@ -18,7 +18,8 @@ namespace neyman {
 
 namespace across {
 class FeatureRanges;
-}
+class Recentring;
+}  // namespace across
 
 /// A parameterised ratio whose logarithm is a sum of products of functions of x and of θ,
 ///
@@ -32,7 +33,7 @@ class FeatureRanges;
 /// them, which tell most of the P_k(θ) of the training events (partial least squares, de Jong
 /// 1993); the network sees all features. Time and memory are then linear in their number.
 ///
-/// The events are drawn at θ ~ π (the design). Three steps, with cross-fitting over folds: each
+/// The events are drawn at θ ~ π (the design). Four steps, with cross-fitting over folds: each
 /// fold's network is trained on the other folds, and all that follows uses the fold itself.
 ///
 /// 1. Training: the classifier tells which θ an event came from, out of all of the design,
@@ -46,9 +47,14 @@ class FeatureRanges;
 /// 3. Normalisation: c(θ) = log mean_i exp(h(x_i, θ)) / ∫ π exp h(x_i, ·), over the same
 ///    held-out events, makes exp(h − c) a density at every θ; c is kept as a polynomial in θ.
 ///
+/// 4. Recentring: log r is taken at θ + ε(θ) and θ1 + ε(θ1), with a smooth ε such that the mean
+/// score
+///    of events at each θ is zero (as for a DensityRatio). Terms that are too weak to be told from
+///    noise event by event are held back by step 2, and add up over the events of a dataset.
+///
 /// The uncertainty from finite simulation is that of steps 2 and 3: the influence of each of some
-/// 50 groups of events on A and c, to first order. What the features φ themselves lose is not in
-/// it.
+/// 50 groups of events on A and c, to first order, or the noise of ε where that is larger. What the
+/// features φ themselves lose is not in it.
 ///
 /// Where single events tell θ to much less than the ranges (below a hundredth of their volume, as
 /// they easily do with many parameters), a lattice has too few nodes in each event's region. That
@@ -59,10 +65,10 @@ class FeatureRanges;
 ///
 /// Weights of both signs: |w| times the mean sign of events at x and θ is what w is expected to be
 /// there, so that events with these weights have the same density, and none is negative. With
-/// `mean_signs`, which are learned from the same events, all steps weigh the events so. The
-/// uncertainty is that of the weights w themselves: each mean sign is a mean over events, and what
-/// their signs fluctuate by is what it fluctuates by (Newey, The asymptotic variance of
-/// semiparametric estimators, 1994).
+/// `mean_signs`, which are learned from the same events, steps 1 to 3 weigh the events so, and
+/// there is no step 4. The uncertainty is that of the weights w themselves: each mean sign is a
+/// mean over events, and what their signs fluctuate by is what it fluctuates by (Newey, The
+/// asymptotic variance of semiparametric estimators, 1994).
 ///
 /// Known weaknesses: log r must be near a polynomial of the degree in θ over the ranges for each x;
 /// where it is not, a DensityRatio is for it. Of more than 64 features, what is not linear in them
@@ -78,6 +84,7 @@ class SeparableRatio final : public ParameterizedRatio {
     std::size_t batch_size = 0;   ///< rows a step; 0: 1/200 of the events, between 64 and 1024
     double learning_rate = 3e-3;  ///< the highest of a cosine with a short rise
     bool normalise = true;        ///< step 3
+    bool recentre = true;         ///< step 4
     std::uint64_t seed = 0;
 
     /// Reads the keys of a [classifier] table, which have these fields' names.
@@ -110,7 +117,7 @@ class SeparableRatio final : public ParameterizedRatio {
 
   /// The polynomials P_k(θ).
   const PolynomialBasis& basis() const { return basis_; }
-  /// f_k(x), averaged over the folds: one row a polynomial, one column an event.
+  /// f_k(x), averaged over the folds, without step 4: one row a polynomial, one column an event.
   /// @throw ArgumentError where x has other columns.
   Matrix functions(MatrixView x) const;
   /// The same as they might be had other events been simulated: replica b has its own normal
@@ -132,9 +139,11 @@ class SeparableRatio final : public ParameterizedRatio {
 
  private:
   Matrix functions_of(MatrixView x, const std::vector<std::vector<double>>& coefficients) const;
+  void recentre(const Samples& events, const std::vector<std::vector<std::size_t>>& partition);
 
   PolynomialBasis basis_, normaliser_;
   std::unique_ptr<across::FeatureRanges> ranges_;
+  std::unique_ptr<across::Recentring> recentring_;
   std::vector<std::unique_ptr<Fold>> folds_;
 };
 
