@@ -136,15 +136,16 @@ py::tuple value_and_gradient(const AnyLikelihood& self, py::handle theta) {
   return py::make_tuple(found, to_array(std::move(gradient)));
 }
 
-/// The points of the maxima, and ℓ at them.
+/// The points of the maxima, ℓ at them, and what finite simulation makes of these heights.
 py::tuple maxima_of(const Fit& fit) {
   std::vector<std::vector<double>> points;
-  std::vector<double> values;
+  std::vector<double> values, errors;
   for (const auto& maximum : fit.maxima) {
     points.push_back(maximum.point);
     values.push_back(maximum.log_likelihood);
+    errors.push_back(maximum.simulation_error);
   }
-  return py::make_tuple(points, values);
+  return py::make_tuple(points, values, errors);
 }
 
 /// What pickle keeps of a fit: plain values.
@@ -172,7 +173,10 @@ Fit fit_from(const py::tuple& state) {
   const auto maxima = state[11].cast<py::tuple>();
   const auto points = maxima[0].cast<std::vector<std::vector<double>>>();
   const auto values = maxima[1].cast<std::vector<double>>();
-  for (std::size_t m = 0; m < points.size(); ++m) fit.maxima.push_back({points[m], values[m]});
+  const auto errors = maxima.size() > 2 ? maxima[2].cast<std::vector<double>>()
+                                        : std::vector<double>(points.size(), 0.0);
+  for (std::size_t m = 0; m < points.size(); ++m)
+    fit.maxima.push_back({points[m], values[m], errors[m]});
   if (py::len(state[12]) > 0)
     fit.gradient_covariance = copy_of(as_table(state[12], "Fit", "gradient_covariance").view);
   return fit;
@@ -194,9 +198,7 @@ Fit find_best(const AnyLikelihood& self, py::handle start, const py::dict& fixed
     if (const auto* mixture = dynamic_cast<const MixtureRatio*>(ratio)) {
       add_simulation_covariance(best, self.parameters(), *mixture, self.x, self.weights);
     } else if (const auto* one = dynamic_cast<const ParameterizedRatio*>(ratio)) {
-      const ParameterizedLikelihood learned(*one, self.x, self.weights);
-      if (learned.differentiable())
-        add_simulation_covariance(best, learned.simulation_gradient_covariance(best.point));
+      add_simulation(best, ParameterizedLikelihood(*one, self.x, self.weights));
     } else {
       best.simulation_known = true;  // nothing is simulated
     }

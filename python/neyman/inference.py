@@ -58,7 +58,7 @@ class Fit(Shown):
         def by_name(values: Floats) -> dict[str, float]:
             return dict(zip(names, map(float, values)))
 
-        points, values = core.maxima
+        points, values, _ = core.maxima
         maxima = [(by_name(point), max(0.0, 2 * (core.log_likelihood - value)))
                   for point, value in zip(points, values)]
         added = np.array(core.simulation_covariance)

@@ -23,6 +23,31 @@ Matrix ParameterizedLikelihood::simulation_gradient_covariance(
   return sum_->simulation_gradient_covariance(point);
 }
 
+Matrix ParameterizedLikelihood::simulation_replicas(MatrixView points, std::size_t count,
+                                                    std::uint64_t seed) const {
+  return sum_->simulation_replicas(points, count, seed);
+}
+
+void add_simulation(Fit& fit, const ParameterizedLikelihood& likelihood) {
+  constexpr std::size_t replicas = 200;
+  if (!fit.ok() || !likelihood.differentiable()) return;
+  add_simulation_covariance(fit, likelihood.simulation_gradient_covariance(fit.point));
+  for (std::size_t m = 1; m < fit.maxima.size(); ++m) {
+    auto& other = fit.maxima[m];
+    Matrix points(2, fit.point.size());
+    std::copy(fit.point.begin(), fit.point.end(), points.row(0).begin());
+    std::copy(other.point.begin(), other.point.end(), points.row(1).begin());
+    const Matrix made = likelihood.simulation_replicas(points, replicas, 0);
+    double mean = 0.0, squares = 0.0;
+    for (std::size_t b = 0; b < made.rows(); ++b) mean += made(b, 0) - made(b, 1);
+    mean /= static_cast<double>(std::max<std::size_t>(made.rows(), 1));
+    for (std::size_t b = 0; b < made.rows(); ++b)
+      squares += std::pow(made(b, 0) - made(b, 1) - mean, 2);
+    other.simulation_error =
+        made.rows() > 1 ? std::sqrt(squares / static_cast<double>(made.rows() - 1)) : 0.0;
+  }
+}
+
 DensityLikelihood::DensityLikelihood(ParameterSpace parameters, DistributionPtr distribution,
                                      Matrix x, std::vector<double> event_weights)
     : parameters_(std::move(parameters)),

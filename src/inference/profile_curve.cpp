@@ -48,6 +48,8 @@ ProfileCurve::ProfileCurve(const Likelihood& likelihood, const Fit& best, std::s
       profile_(likelihood, best, {parameter}, 4.0 * most + 10.0) {
   sloping_ = best.simulation_known && !best.gradient_covariance.empty() &&
              !best.statistical_error_known(parameter);
+  for (std::size_t m = 1; m < best.maxima.size(); ++m)
+    uncertain_heights_ |= best.maxima[m].simulation_error > 0.0;
   known_[best.point[parameter]] = {0.0, best.log_likelihood, best.point, true};
   for (std::size_t m = 1; m < best.maxima.size(); ++m) {
     const auto& other = best.maxima[m];
@@ -69,6 +71,31 @@ const Profile::Value& ProfileCurve::at(double value) {
 
 double ProfileCurve::raised(double threshold, const Value& at) const {
   if (!raise_) return threshold;
+  const double base = sloping_ ? raised_at_slope(threshold, at) : threshold;
+  return uncertain_heights_ ? base + raised_around_maxima(threshold, at) : base;
+}
+
+/// What belongs to another maximum than the first is raised with that one: by as many standard
+/// deviations of its height as the threshold has, but not above the first.
+double ProfileCurve::raised_around_maxima(double threshold, const Value& at) const {
+  const Maximum* nearest = nullptr;
+  double least = 0.0;
+  for (const auto& maximum : best_.maxima) {
+    double distance = 0.0;
+    for (std::size_t p = 0; p < maximum.point.size(); ++p) {
+      const auto& parameter = likelihood_.parameters()[p];
+      distance += std::pow((at.point[p] - maximum.point[p]) / (parameter.high - parameter.low), 2);
+    }
+    if (nearest != nullptr && distance >= least) continue;
+    least = distance;
+    nearest = &maximum;
+  }
+  if (nearest == nullptr) return 0.0;
+  const double lower = 2.0 * (best_.log_likelihood - nearest->log_likelihood);
+  return std::min(std::max(0.0, lower), 2.0 * std::sqrt(threshold) * nearest->simulation_error);
+}
+
+double ProfileCurve::raised_at_slope(double threshold, const Value& at) const {
   const auto& covariance = best_.gradient_covariance;
   double variance = 0.0;
   for (std::size_t p = 0; p < covariance.rows(); ++p)
@@ -101,7 +128,7 @@ void ProfileCurve::follow_inwards() {
 void ProfileCurve::explore() {
   if (explored_) return;
   explored_ = true;
-  raise_ = sloping_;
+  raise_ = sloping_ || uncertain_heights_;
   std::vector<double> hills;
   for (const auto& [value, profile] : known_)
     if (inside(profile, most_)) hills.push_back(value);
@@ -241,7 +268,7 @@ Interval ProfileCurve::interval(double level, double threshold, bool with_simula
   if (best_.rough() && best_.statistical_error(parameter_) > 0.0)
     return of_parabola(level, threshold);
   explore();
-  raise_ = sloping_ && with_simulation;
+  raise_ = with_simulation && (sloping_ || uncertain_heights_);
   search_barriers(threshold);
   std::vector<std::pair<double, bool>> held;
   for (const auto& [value, profile] : known_) held.emplace_back(value, inside(profile, threshold));

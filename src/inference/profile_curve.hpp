@@ -32,9 +32,12 @@ class ProfileCurve {
   using Known = std::map<double, Value>;
 
   const Value& at(double value);
-  /// A threshold with what finite simulation adds where the ratio of errors, by which it is widened
-  /// else, is not known: at a bound where ℓ bends upwards, its slope may be that of the simulation.
+  /// A threshold with what finite simulation adds beyond the ratio of errors, by which it is
+  /// widened already. At a bound where ℓ bends upwards that is not known, and the slope of ℓ may be
+  /// that of the simulation. Around another maximum the height of that one counts as uncertain.
   double raised(double threshold, const Value& at) const;
+  double raised_at_slope(double threshold, const Value& at) const;
+  double raised_around_maxima(double threshold, const Value& at) const;
   bool inside(const Value& at, double threshold) const {
     return at.statistic <= raised(threshold, at);
   }
@@ -57,8 +60,9 @@ class ProfileCurve {
   Parameter range_;
   Profile profile_;
   Known known_;
-  bool sloping_ = false;  // simulation is known, but not the ratio of errors
-  bool raise_ = false;    // thresholds now
+  bool sloping_ = false;            // simulation is known, but not the ratio of errors
+  bool uncertain_heights_ = false;  // of other maxima
+  bool raise_ = false;              // thresholds now
   bool explored_ = false;
   std::vector<Maximum> met_;
 };

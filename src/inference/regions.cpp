@@ -75,6 +75,7 @@ Regions find_regions(const Likelihood& likelihood, Fit best, const RegionsPlan& 
       continue;
     }
     // With one parameter the curve itself went on from what it met.
+    if (added && plan.add_simulation) plan.add_simulation(best);
     if (added && !last && parameters.size() > 1) continue;
     std::sort(best.maxima.begin() + 1, best.maxima.end(), [](const Maximum& a, const Maximum& b) {
       return a.log_likelihood > b.log_likelihood;

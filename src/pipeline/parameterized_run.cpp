@@ -238,10 +238,7 @@ Likelihoods learned_likelihood(const ParameterizedRatio& ratio, const Samples& d
 /// Adds what finite simulation does to a fit of the learned likelihood. The likelihoods must
 /// outlive it.
 std::function<void(Fit&)> simulation_of(const Likelihoods& of) {
-  return [&of](Fit& best) {
-    if (best.ok() && of.plain->differentiable())
-      add_simulation_covariance(best, of.plain->simulation_gradient_covariance(best.point));
-  };
+  return [&of](Fit& best) { add_simulation(best, *of.plain); };
 }
 
 /// The fit of the learned likelihood, finite simulation included.

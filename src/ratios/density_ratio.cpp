@@ -400,6 +400,30 @@ class DensityRatio::Sum final : public SummedRatio {
     return covariance(point);
   }
 
+  /// By what the members say, at any distance.
+  Matrix simulation_replicas(MatrixView points, std::size_t count,
+                             std::uint64_t seed) const override {
+    check_at_least("simulation_replicas", "points", points.rows(), 1);
+    const std::size_t members = learned_.members.size();
+    if (members < 2 || !differentiable()) return {};
+    const auto values = at(points);
+    Matrix deviations(members, points.rows());
+    std::vector<double> logs;
+    for (std::size_t g = 0; g < points.rows(); ++g) {
+      const auto theta = of_point(points.row(g));
+      learned_.log_mean(given(theta), target(theta), logs);
+      double mean = 0.0;
+      for (std::size_t k = 0; k < members; ++k) {
+        for (std::size_t i = 0; i < rows_; ++i)
+          deviations(k, g) += weights_[i] * logs[k * rows_ + i];
+        mean += deviations(k, g) / static_cast<double>(members);
+      }
+      for (std::size_t k = 0; k < members; ++k)
+        deviations(k, g) = std::sqrt(scatter_factor()) * (deviations(k, g) - mean);
+    }
+    return replicas_of(values, deviations, count, seed);
+  }
+
  private:
   Matrix covariance(std::span<const double> point) const {
     const std::size_t d = point.size();
@@ -438,10 +462,18 @@ class DensityRatio::Sum final : public SummedRatio {
     return out;
   }
 
-  /// What the mean of the members is off by, from their scatter. They differ by the chances of
-  /// training, of which the mean keeps one part of their number, and by the fold that each lacks,
-  /// of which the jackknife makes what all events together are off by: (parts − 1)²/parts times as
-  /// much (Efron and Stein 1981). Which of the two it is cannot be told: half is taken for each.
+  /// Of the sum of the squares of what the members differ by, as much as the square of what their
+  /// mean is off by. They differ by the chances of training, of which the mean keeps one part of
+  /// their number, and by the fold that each lacks, of which the jackknife makes what all events
+  /// together are off by: (parts − 1)²/parts times as much (Efron and Stein 1981). Which of the two
+  /// it is cannot be told: half is taken for each.
+  double scatter_factor() const {
+    const auto count = static_cast<double>(learned_.members.size());
+    const auto parts = static_cast<double>(learned_.parts);
+    const double of_chance = 1.0 / count, of_events = (parts - 1.0) * (parts - 1.0) / parts;
+    return 0.5 * (of_chance + of_events) / (count - 1.0);
+  }
+
   Matrix scatter(std::span<const double> point) const {
     const std::size_t d = point.size(), count = learned_.members.size();
     Matrix out(d, d), slopes(count, d);
@@ -452,10 +484,7 @@ class DensityRatio::Sum final : public SummedRatio {
       slopes_of(learned_.members[k], theta, weights_, slopes.row(k));
       for (std::size_t p = 0; p < d; ++p) mean[p] += slopes(k, p) / static_cast<double>(count);
     }
-    const auto parts = static_cast<double>(learned_.parts);
-    const double of_chance = 1.0 / static_cast<double>(count);
-    const double of_events = (parts - 1.0) * (parts - 1.0) / parts;
-    const double factor = 0.5 * (of_chance + of_events) / static_cast<double>(count - 1);
+    const double factor = scatter_factor();
     for (std::size_t k = 0; k < count; ++k)
       for (std::size_t p = 0; p < d; ++p)
         for (std::size_t q = 0; q < d; ++q)

@@ -33,6 +33,8 @@ constexpr std::size_t least_parts = 5;
 constexpr double most_gain_in_errors = 5.0, most_gain_in_parts = 0.01;
 /// A model with a smaller share in the mean is left out.
 constexpr double least_share = 0.05;
+/// So many held-out events tell the shares of a mean well enough.
+constexpr std::size_t enough_for_shares = 4000;
 /// Differences of scores count where they are so many of their errors.
 constexpr double significant = 2.0;
 /// Where a model has no idea, its log r counts as this at most.
@@ -40,7 +42,7 @@ constexpr double largest = 1e4;
 constexpr const char* only_tried = "tried, but not trained in full";
 
 std::size_t held_out_events(std::size_t events) {
-  return std::min<std::size_t>(events / 8, std::clamp<std::size_t>(events / 50, 4000, 20000));
+  return std::min<std::size_t>(events / 8, std::clamp<std::size_t>(events / 50, 4000, 10000));
 }
 
 double log_sum(const double* values, std::size_t count) {
@@ -99,16 +101,19 @@ class LearnedRatio::Choice {
   }
 
   /// What a mean of models knows of θ from each event, in nats, times the event's weight.
-  std::vector<double> scores(std::span<const Matrix> logs, std::span<const double> shares) const {
-    std::vector<double> out(events_.size());
+  /// Of one event in `every`: evenly among all, because files may be sorted.
+  std::vector<double> scores(std::span<const Matrix> logs, std::span<const double> shares,
+                             std::size_t every = 1) const {
+    std::vector<double> out((events_.size() + every - 1) / every);
     parallel_blocks(out.size(), 256, [&](Block block) {
       std::array<double, contrasts + 1> a;
-      for (std::size_t i = block.begin; i < block.end; ++i) {
+      for (std::size_t k = block.begin; k < block.end; ++k) {
+        const std::size_t i = k * every;
         for (std::size_t j = 0; j < a.size(); ++j) {
           a[j] = log_weights_(i, j);
           for (std::size_t m = 0; m < logs.size(); ++m) a[j] += shares[m] * logs[m](i, j);
         }
-        out[i] = events_.weight(i) * (a[0] - log_weights_(i, 0) - log_sum(a.data(), a.size()) +
+        out[k] = events_.weight(i) * (a[0] - log_weights_(i, 0) - log_sum(a.data(), a.size()) +
                                       std::log(static_cast<double>(a.size())));
       }
     });
@@ -160,15 +165,17 @@ class LearnedRatio::Choice {
   std::vector<double> best_shares(std::span<const Matrix> logs) const {
     constexpr int sweeps = 4, halvings = 18;
     constexpr double golden = 0.6180339887498949;
+    if (logs.size() < 2) return {1.0};
+    const std::size_t every = std::max<std::size_t>(1, events_.size() / enough_for_shares);
     std::vector<double> shares(logs.size(), 1.0 / static_cast<double>(logs.size()));
-    for (int sweep = 0; sweep < sweeps; ++sweep)
+    for (int sweep = 0; sweep < (logs.size() == 2 ? 1 : sweeps); ++sweep)
       for (std::size_t a = 0; a < logs.size(); ++a)
         for (std::size_t b = a + 1; b < logs.size(); ++b) {
           const double both = shares[a] + shares[b];
           const auto at = [&](double share) {
             shares[a] = share;
             shares[b] = both - share;
-            return mean(scores(logs, shares));
+            return mean(scores(logs, shares, every));
           };
           double low = 0.0, high = both;
           double left = high - golden * (high - low), right = low + golden * (high - low);
@@ -237,6 +244,17 @@ struct LearnedRatio::Mean final : SummedRatio {
       const auto part = parts[m]->simulation_gradient_covariance(point);
       for (std::size_t p = 0; p < point.size(); ++p)
         for (std::size_t q = 0; q < point.size(); ++q) out(p, q) += shares[m] * part(p, q);
+    }
+    return out;
+  }
+  Matrix simulation_replicas(MatrixView points, std::size_t count,
+                             std::uint64_t seed) const override {
+    Matrix out(count, points.rows());
+    for (std::size_t m = 0; m < parts.size(); ++m) {
+      const auto part = parts[m]->simulation_replicas(points, count, seed);
+      if (part.empty()) return {};
+      for (std::size_t b = 0; b < count; ++b)
+        for (std::size_t g = 0; g < points.rows(); ++g) out(b, g) += shares[m] * part(b, g);
     }
     return out;
   }

@@ -57,4 +57,18 @@ Matrix SummedRatio::simulation_replicas(MatrixView points, std::size_t count,
   return out;
 }
 
+Matrix SummedRatio::replicas_of(std::span<const double> values, const Matrix& deviations,
+                                std::size_t count, std::uint64_t seed) {
+  Matrix out(count, values.size());
+  for (std::size_t b = 0; b < count; ++b) {
+    RandomStream random(seed, "simulation-replicas", b);
+    std::copy(values.begin(), values.end(), out.row(b).begin());
+    for (std::size_t k = 0; k < deviations.rows(); ++k) {
+      const double much = random.normal();
+      for (std::size_t g = 0; g < values.size(); ++g) out(b, g) += much * deviations(k, g);
+    }
+  }
+  return out;
+}
+
 }  // namespace neyman

@@ -436,10 +436,8 @@ class SeparableSum final : public SummedRatio {
     const std::size_t d = point.size();
     Matrix jacobian;
     const auto at = recentring_(point, gradient.empty() ? nullptr : &jacobian);
-    Terms terms(*this, at, gradient.empty() ? 0 : 1);
-    double value = 0.0;
-    for (std::size_t k = 0; k < sums.size(); ++k) value += sums[k] * terms.p[k];
-    for (std::size_t k = 0; k < c.size(); ++k) value -= events * c[k] * terms.q[k];
+    const Terms terms(*this, at, gradient.empty() ? 0 : 1);
+    const double value = terms.value(sums, c);
     if (gradient.empty()) return value;
     const auto slopes = terms.slopes(sums, c);
     for (std::size_t i = 0; i < d; ++i) {
@@ -474,6 +472,21 @@ class SeparableSum final : public SummedRatio {
     return larger_of(out, moved);
   }
 
+  /// What each group moves, at any distance.
+  Matrix simulation_replicas(MatrixView points, std::size_t count,
+                             std::uint64_t seed) const override {
+    check_at_least("simulation_replicas", "points", points.rows(), 1);
+    std::vector<double> values(points.rows());
+    Matrix deviations(group_sums.rows(), points.rows());
+    for (std::size_t g = 0; g < points.rows(); ++g) {
+      values[g] = (*this)(points.row(g), {});
+      const Terms terms(*this, recentring_(points.row(g)), 0);
+      for (std::size_t k = 0; k < deviations.rows(); ++k)
+        deviations(k, g) = terms.value(group_sums.row(k), group_c.row(k));
+    }
+    return replicas_of(values, deviations, count, seed);
+  }
+
  private:
   /// Both families of polynomials at a point, with their derivatives of up to an order.
   struct Terms {
@@ -489,6 +502,13 @@ class SeparableSum final : public SummedRatio {
       }
       sum.basis_.values(point, p, dp, ddp);
       sum.normaliser_.values(point, q, dq, ddq);
+    }
+
+    double value(std::span<const double> of_p, std::span<const double> of_q) const {
+      double out = 0.0;
+      for (std::size_t k = 0; k < p.size(); ++k) out += of_p[k] * p[k];
+      for (std::size_t k = 0; k < q.size(); ++k) out -= of.events * of_q[k] * q[k];
+      return out;
     }
 
     std::vector<double> slopes(std::span<const double> of_p, std::span<const double> of_q) const {

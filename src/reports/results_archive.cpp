@@ -24,8 +24,8 @@ void fields(F& f, Is<Parameter> auto& v) {
 
 template <class F>
 void fields(F& f, Is<Maximum> auto& v) {
-  auto& [point, log_likelihood] = v;
-  f("point", point), f("log_likelihood", log_likelihood);
+  auto& [point, log_likelihood, simulation_error] = v;
+  f("point", point), f("log_likelihood", log_likelihood), f("simulation_error", simulation_error);
 }
 
 template <class F>

@@ -145,13 +145,14 @@ Json fitted_parameter(const Results& r, const FitReport& report, std::size_t p) 
   return out;
 }
 
-/// All maxima, θ̂ first, with −2 log Λ.
+/// All maxima, θ̂ first, with −2 log Λ and what finite simulation makes of it.
 Json maxima_part(const Results& r, const Fit& fit) {
   Json out = Json::array();
   for (const auto& maximum : fit.maxima)
     out.push_back(
         {{"parameters", by_parameter(r.parameters, maximum.point)},
-         {"statistic", std::max(0.0, 2.0 * (fit.log_likelihood - maximum.log_likelihood))}});
+         {"statistic", std::max(0.0, 2.0 * (fit.log_likelihood - maximum.log_likelihood))},
+         {"simulation_error", 2.0 * maximum.simulation_error}});
   return out;
 }
 

@@ -78,6 +78,25 @@ TEST(Regions, ALowerMaximumBelongsToTheLevelsThatReachIt) {
   EXPECT_NEAR(wide.pieces[0].high, -2.0 + half, 1e-5);
 }
 
+TEST(Regions, AMaximumWhoseHeightIsUncertainIsRaised) {
+  // By 2 √t standard deviations of −2 log Λ / 2 there, and at most to the height of the first.
+  const double w = 0.05, drop = 2.0, t = chi2_quantile(0.683);
+  const auto likelihood = two_wells(2.0, w, drop);
+  auto best = fit(likelihood);
+  ASSERT_EQ(best.maxima.size(), 2U);
+  for (const double error : {0.2, 0.8, 10.0}) {
+    best.maxima[1].simulation_error = error;
+    EXPECT_EQ(likelihood_interval(likelihood, best, 0, 0.683, false).pieces.size(), 1U);
+    const auto interval = likelihood_interval(likelihood, best, 0, 0.683, true);
+    const double left = t - drop + std::min(drop, 2.0 * std::sqrt(t) * error);
+    ASSERT_EQ(interval.pieces.size(), left > 0.0 ? 2U : 1U) << error;
+    EXPECT_NEAR(interval.pieces.back().high, 2.0 + w * std::sqrt(t), 1e-5);
+    if (left <= 0.0) continue;
+    EXPECT_NEAR(interval.pieces[0].low, -2.0 - w * std::sqrt(left), 1e-5);
+    EXPECT_NEAR(interval.pieces[0].high, -2.0 + w * std::sqrt(left), 1e-5);
+  }
+}
+
 TEST(Regions, AHigherMaximumTakesTheFitsPlace) {
   const auto likelihood = two_wells(2.0, 0.05, 6.0);
   FitOptions options;

@@ -232,6 +232,22 @@ TEST(DensityRatio, KnowsItsOwnUncertainty) {
     EXPECT_GT(covariance(1, 1), 0.0);
     EXPECT_LE(covariance(0, 1) * covariance(0, 1),
               covariance(0, 0) * covariance(1, 1) * (1.0 + 1e-9));  // two members: of rank one
+    // Replicas far from each other: the members' difference, and nothing between a point and
+    // itself.
+    const auto sum = trained_density(of).over(x);
+    const Matrix replicas =
+        sum->simulation_replicas(Matrix(3, 2, {0.3, 0.7, -0.9, -1.0, 0.3, 0.7}), 100, 3);
+    ASSERT_EQ(replicas.rows(), 100u);
+    const double between = (*sum)(std::vector{0.3, 0.7}, {}) - (*sum)(std::vector{-0.9, -1.0}, {});
+    double mean = 0.0, squares = 0.0;
+    for (std::size_t b = 0; b < 100; ++b) {
+      EXPECT_EQ(replicas(b, 0), replicas(b, 2));
+      const double off = replicas(b, 0) - replicas(b, 1) - between;
+      mean += off / 100.0;
+      squares += off * off / 100.0;
+    }
+    EXPECT_GT(squares, 0.0);
+    EXPECT_LT(std::abs(mean), 0.5 * std::sqrt(squares));  // five standard errors
   }
 }
 

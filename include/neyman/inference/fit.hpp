@@ -25,6 +25,8 @@ std::string to_string(FitStatus status);
 struct Maximum {
   std::vector<double> point;
   double log_likelihood = 0.0;
+  /// What finite simulation makes of ℓ(θ̂) − ℓ here: its standard deviation; 0 where not known.
+  double simulation_error = 0.0;
 };
 
 /// The maximum-likelihood estimate and how it was found.
@@ -157,7 +159,9 @@ struct Interval {
 
 /// The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level, the other
 /// parameters profiled. With `include_simulation`, the threshold is multiplied by
-/// 1 + σ²_simulation / σ²_statistical: the likelihood widened by what finite simulation adds. At a
+/// 1 + σ²_simulation / σ²_statistical: the likelihood widened by what finite simulation adds.
+/// Around another maximum it is raised further, by 2 √t times the standard deviation over
+/// simulations of how much lower that one is, up to where it is as high as the first. At a
 /// bound where ℓ bends upwards there is no such ratio: the threshold t is then raised to
 /// t + 2 √(t v) at θ, with v the variance over simulations of ℓ(θ̂) − ℓ(θ), to first order.
 ///

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "neyman/core/matrix.hpp"
+#include "neyman/inference/fit.hpp"
 #include "neyman/inference/likelihood.hpp"
 #include "neyman/ratios/parameterized_ratio.hpp"
 #include "neyman/simulators/distribution.hpp"
@@ -24,12 +25,19 @@ class ParameterizedLikelihood final : public Likelihood {
   double operator()(std::span<const double> point, std::span<double> gradient = {}) const override;
   /// The covariance of ∂ℓ/∂θ at θ from finite simulation.
   Matrix simulation_gradient_covariance(std::span<const double> point) const;
+  /// SummedRatio::simulation_replicas.
+  Matrix simulation_replicas(MatrixView points, std::size_t count, std::uint64_t seed) const;
 
  private:
   const ParameterizedRatio& ratio_;
   std::size_t events_;
   std::unique_ptr<SummedRatio> sum_;
 };
+
+/// Adds to a fit of the likelihood, with or without constraints, what finite simulation does: to
+/// its covariance, and to the heights of its maxima. Nothing where the fit failed, or the
+/// likelihood has no gradient.
+void add_simulation(Fit& fit, const ParameterizedLikelihood& likelihood);
 
 /// The exact likelihood of a dataset, Σ_i u_i log p(x_i|θ), where the density is known. The
 /// gradient is by differences, and ℓ is `forbidden` where an event is impossible or the

@@ -34,6 +34,11 @@ class SummedRatio {
   /// mean, where `simulation_gradient_covariance` is taken.
   virtual Matrix simulation_replicas(MatrixView points, std::size_t count,
                                      std::uint64_t seed) const;
+
+ protected:
+  /// ℓ at points plus normal multiples of deviations: a row of these per thing that fluctuates.
+  static Matrix replicas_of(std::span<const double> values, const Matrix& deviations,
+                            std::size_t count, std::uint64_t seed);
 };
 
 /// A learned ratio whose numerator is any θ within the ranges of the parameters: one model for
