@@ -238,6 +238,11 @@ std::vector<std::string> untold(const AnyRatio& self) {
   return out;
 }
 
+std::vector<std::string> unused(const AnyRatio& self) {
+  const auto* learned = dynamic_cast<const LearnedRatio*>(self.ratio.get());
+  return learned == nullptr ? std::vector<std::string>() : learned->unused();
+}
+
 py::array table_of(const AnyRatio& self, py::handle x, py::handle points) {
   const auto* across = dynamic_cast<const ParameterizedRatio*>(self.ratio.get());
   if (across == nullptr) fail_argument("table", "the ratio", self.ratio->kind(), "one across θ");
@@ -342,6 +347,7 @@ void bind_ratios(py::module_& module) {
            py::arg("denominator") = py::none())
       .def_property_readonly("candidates", &candidates)
       .def_property_readonly("untold", &untold)
+      .def_property_readonly("unused", &unused)
       .def("table", &table_of, py::arg("x"), py::arg("points"))
       .def("count_outside",
            [](const AnyRatio& self, py::handle x) {

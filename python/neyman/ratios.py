@@ -278,6 +278,12 @@ class LearnedRatio(Ratio):
         a likelihood says of them is noise."""
         return list(self._core.untold)
 
+    @property
+    def unused(self) -> list[str]:
+        """The features that the models do not see: they show no dependence on the parameters, and
+        held-out events are described as well without them."""
+        return list(self._core.unused)
+
 
 _classes: dict[str, type[Ratio]] = {"learned": LearnedRatio, "density": DensityRatio,
                                     "separable": SeparableRatio, "two-samples": ClassifierRatio,

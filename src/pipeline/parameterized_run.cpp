@@ -93,6 +93,7 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
     auto chosen =
         std::make_shared<LearnedRatio>(events.numerator, design, config, &progress, tasks);
     results.models = chosen->candidates();
+    results.unused_features = chosen->unused();
     note_edges(study, events.numerator, follows_edges(chosen->several()), results);
     for (const std::size_t p : chosen->untold())
       results.warnings.push_back(

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "neyman/core/random.hpp"
 #include "neyman/data/splits.hpp"
 #include "ratios/designed_events.hpp"
+#include "ratios/telling_features.hpp"
 
 namespace neyman {
 
@@ -37,12 +40,41 @@ constexpr double least_share = 0.05;
 constexpr std::size_t enough_for_shares = 4000;
 /// Differences of scores count where they are so many of their errors.
 constexpr double significant = 2.0;
+/// Features are left out where they are at least one of so many.
+constexpr std::size_t least_left_out = 4;
 /// Where a model has no idea, its log r counts as this at most.
 constexpr double largest = 1e4;
 constexpr const char* only_tried = "tried, but not trained in full";
 
 std::size_t held_out_events(std::size_t events) {
   return std::min<std::size_t>(events / 8, std::clamp<std::size_t>(events / 50, 4000, 10000));
+}
+
+MatrixView columns(MatrixView x, std::span<const std::size_t> which, Matrix& own) {
+  own = Matrix(x.rows(), which.size());
+  for (std::size_t i = 0; i < x.rows(); ++i)
+    for (std::size_t f = 0; f < which.size(); ++f) own(i, f) = x(i, which[f]);
+  return own;
+}
+
+/// How much more a density of the parameters knows of θ than another one, each of its own features
+/// of the same events: the mean difference of log q(θ|x) in units of its standard error.
+double knows_more(const DensityRatio& one, const Samples& of_one, const DensityRatio& other,
+                  const Samples& of_other) {
+  std::vector<double> difference(of_one.size());
+  parallel_blocks(of_one.size(), 64, [&](Block block) {
+    for (std::size_t i = block.begin; i < block.end; ++i) {
+      const MatrixView own(of_one.theta.row(i).data(), 1, of_one.theta.cols());
+      difference[i] = of_one.weight(i) * (one.log_weights(of_one.x.row(i), own)[0] -
+                                          other.log_weights(of_other.x.row(i), own)[0]);
+    }
+  });
+  double sum = 0.0, square = 0.0;
+  for (const double value : difference) {
+    sum += value;
+    square += value * value;
+  }
+  return square > 0.0 ? sum / std::sqrt(square) : 0.0;
 }
 
 double log_sum(const double* values, std::size_t count) {
@@ -287,7 +319,9 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   const std::uint64_t split = derive_seed(config.seed, "choice");
   const auto parts = events.groups.empty() ? random_split(n, fractions, split)
                                            : group_split(events.groups, fractions, split);
-  const Samples train = events.take(parts[0]), held_out = events.take(parts[1]);
+  Samples train = events.take(parts[0]), held_out = events.take(parts[1]);
+  features_ = events.features();
+  use_all();
 
   // Evenly among all, because files may be sorted.
   const std::size_t tried = std::min(
@@ -295,7 +329,7 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
                                      2, DensityRatio::default_epochs(train.size()) / tried_share));
   std::vector<std::size_t> evenly(tried);
   for (std::size_t i = 0; i < tried; ++i) evenly[i] = i * train.size() / tried;
-  const Samples some = train.take(evenly);
+  Samples some = train.take(evenly);
 
   const std::size_t members = config.effort == Effort::thorough ? 10 : 5;
   const std::size_t folds = config.separable.folds;
@@ -307,16 +341,8 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
     candidate.seconds += seconds_now() - begin;
   };
 
-  Candidate separable{.name = "separable", .trained = true};
-  std::shared_ptr<SeparableRatio> sums;
-  timed(separable, [&] {
-    auto own = config.separable;
-    own.seed = derive_seed(config.seed, "separable");
-    Progress part(&all, 2 * folds * steps);
-    sums = std::make_shared<SeparableRatio>(train, design, own, &part, tasks);
-  });
-
-  const auto density = [&](DensityRatio::Of of, Candidate& candidate, bool whole) {
+  const auto density = [&](DensityRatio::Of of, Candidate& candidate, const Samples& with,
+                           bool whole) {
     DensityRatio::Config own;
     own.of = of;
     own.members = whole ? members : 1;
@@ -328,22 +354,52 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
     std::shared_ptr<DensityRatio> made;
     timed(candidate, [&] {
       Progress part(&all, own.members * steps);
-      made = std::make_shared<DensityRatio>(whole ? train : some, design, own, &part, tasks);
+      made = std::make_shared<DensityRatio>(with, design, own, &part, tasks);
     });
     return made;
   };
   Candidate of_features{.name = "features"}, of_parameters{.name = "parameters"};
   std::shared_ptr<DensityRatio> forward, backward;
-  if (events.features() > most_factors)
-    of_features.note = fmt::format("of more than {} features", most_factors);
-  else
-    forward = density(DensityRatio::Of::features, of_features, false);
   if (!design.rows().empty())
     of_parameters.note = fmt::format("a {} design has no density", design.kind());
   else if (parameters_.size() > most_factors)
     of_parameters.note = fmt::format("of more than {} parameters", most_factors);
   else
-    backward = density(DensityRatio::Of::parameters, of_parameters, false);
+    backward = density(DensityRatio::Of::parameters, of_parameters, some, false);
+  if (backward) {
+    const auto telling = across::telling_features(train, parameters_);
+    if (!telling.empty() && (features_ - telling.size()) * least_left_out >= features_) {
+      used_ = telling;
+      Samples few = used(some), asked = used(held_out);
+      auto without = density(DensityRatio::Of::parameters, of_parameters, few, false);
+      if (knows_more(*backward, held_out, *without, asked) > significant) {
+        use_all();
+      } else {
+        backward = std::move(without);
+        unused_ = events.feature_names;
+        std::erase_if(unused_, [&](const std::string& name) {
+          return std::find(few.feature_names.begin(), few.feature_names.end(), name) !=
+                 few.feature_names.end();
+        });
+        train = used(train);
+        held_out = std::move(asked);
+        some = std::move(few);
+      }
+    }
+  }
+  if (train.features() > most_factors)
+    of_features.note = fmt::format("of more than {} features", most_factors);
+  else
+    forward = density(DensityRatio::Of::features, of_features, some, false);
+
+  Candidate separable{.name = "separable", .trained = true};
+  std::shared_ptr<SeparableRatio> sums;
+  timed(separable, [&] {
+    auto own = config.separable;
+    own.seed = derive_seed(config.seed, "separable");
+    Progress part(&all, 2 * folds * steps);
+    sums = std::make_shared<SeparableRatio>(train, design, own, &part, tasks);
+  });
 
   const Choice choice(held_out, backward.get(), derive_seed(config.seed, "contrast"));
   struct Tried {
@@ -396,7 +452,7 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
         one.candidate->note = only_tried;
         continue;
       }
-      one.model = density(trial->of(), *one.candidate, true);
+      one.model = density(trial->of(), *one.candidate, train, true);
       judge(one);
     }
   }
@@ -438,8 +494,36 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   }
 }
 
-std::unique_ptr<SummedRatio> LearnedRatio::over(MatrixView x,
+void LearnedRatio::use_all() {
+  used_.resize(features_);
+  std::iota(used_.begin(), used_.end(), std::size_t{0});
+}
+
+MatrixView LearnedRatio::used(MatrixView x, Matrix& own) const {
+  check_same_size("LearnedRatio", "x", x.cols(), features_, "one column for each feature");
+  return uses_all() ? x : columns(x, used_, own);
+}
+
+Samples LearnedRatio::used(const Samples& events) const {
+  Samples out = events;
+  Matrix own;
+  columns(events.x, used_, own);
+  out.x = std::move(own);
+  out.feature_names.clear();
+  for (const std::size_t f : used_)
+    if (f < events.feature_names.size()) out.feature_names.push_back(events.feature_names[f]);
+  return out;
+}
+
+std::size_t LearnedRatio::count_outside(MatrixView x) const {
+  Matrix own;
+  return several().count_outside(used(x, own));
+}
+
+std::unique_ptr<SummedRatio> LearnedRatio::over(MatrixView all,
                                                 std::span<const double> event_weights) const {
+  Matrix own;
+  const MatrixView x = used(all, own);
   if (x.rows() != 1) return several().over(x, event_weights);
   auto out = std::make_unique<Mean>();
   for (std::size_t m = 0; m < models_.size(); ++m) {
@@ -451,8 +535,10 @@ std::unique_ptr<SummedRatio> LearnedRatio::over(MatrixView x,
   return out;
 }
 
-LogRatios LearnedRatio::log_ratios(MatrixView x, std::span<const double> numerator,
+LogRatios LearnedRatio::log_ratios(MatrixView all, std::span<const double> numerator,
                                    std::span<const double> denominator) const {
+  Matrix own;
+  const MatrixView x = used(all, own);
   if (x.rows() != 1) return several().log_ratios(x, numerator, denominator);
   LogRatios out(1);
   for (std::size_t m = 0; m < models_.size(); ++m)
@@ -462,7 +548,8 @@ LogRatios LearnedRatio::log_ratios(MatrixView x, std::span<const double> numerat
 }
 
 Matrix LearnedRatio::table(MatrixView x, MatrixView points) const {
-  if (x.rows() != 1) return several().table(x, points);
+  Matrix own;
+  if (x.rows() != 1) return several().table(used(x, own), points);
   const auto values = over(x)->at(points);
   Matrix out(1, values.size());
   std::copy(values.begin(), values.end(), out.row(0).begin());
@@ -500,6 +587,11 @@ void LearnedRatio::save(Archive& archive) const {
     candidates_[c].save(archive.child("candidate" + std::to_string(c)));
   archive.set("shares", shares_);
   archive.set("chosen", chosen_);
+  if (!uses_all()) {
+    archive.set("features", features_);
+    archive.set("used", std::vector<std::int64_t>(used_.begin(), used_.end()));
+    archive.set("unused", unused_);
+  }
   archive.set("untold", std::vector<std::int64_t>(untold_.begin(), untold_.end()));
   for (std::size_t m = 0; m < models_.size(); ++m)
     models_[m]->save(archive.child("model" + std::to_string(m)));
@@ -530,6 +622,18 @@ LearnedRatio::LearnedRatio(const Archive& archive, ParameterSpace parameters)
     if (models_.back()->features() != models_.front()->features())
       throw FileError("the models of the learned ratio have different features");
   }
+  features_ = several().features();
+  use_all();
+  if (!archive.has("used")) return;
+  const auto features = archive.integer("features");
+  const auto used = archive.get<std::vector<std::int64_t>>("used");
+  used_.assign(used.begin(), used.end());
+  features_ = static_cast<std::size_t>(features);
+  if (used_.size() != several().features() || used_.size() >= features_ ||
+      !std::is_sorted(used.begin(), used.end(), std::less_equal<>()) || used.front() < 0 ||
+      used.back() >= features)
+    throw FileError("the learned ratio uses features that it has not");
+  unused_ = archive.get<std::vector<std::string>>("unused");
 }
 
 }  // namespace neyman

@@ -154,14 +154,28 @@ Tensor add_recentring(Graph& graph, const Archive& recentring, const Tensor& poi
   return graph.sum(graph.sum(point, graph.row(of_constant)), others);
 }
 
-Tensor add_ratio(Graph& graph, const SeparableRatio& ratio, const OnnxOptions& options, Metadata&) {
+/// The features that a ratio uses, of those that the user gives; all where none is named.
+struct Columns {
+  std::size_t given;
+  std::vector<std::size_t> used;
+
+  Tensor add(Graph& graph) const {
+    const Tensor x = graph.input("x", rows_of_x, given);
+    if (used.empty() || used.size() == given) return x;
+    return graph.add("Gather", {x, graph.list(std::vector<std::int64_t>(used.begin(), used.end()))},
+                     {{"axis", std::int64_t{1}}});
+  }
+};
+
+Tensor add_ratio(Graph& graph, const SeparableRatio& ratio, const OnnxOptions& options,
+                 const Columns& columns) {
   Archive archive;
   ratio.save(archive);
   const auto& parameters = ratio.parameters();
   const PolynomialBasis basis(parameters, static_cast<std::size_t>(archive.integer("degree")));
   const PolynomialBasis normaliser(parameters,
                                    static_cast<std::size_t>(archive.integer("normaliser_degree")));
-  const Tensor x = graph.input("x", rows_of_x, ratio.features());
+  const Tensor x = columns.add(graph);
   const auto recentred = [&](const char* name, const std::optional<std::vector<double>>& fixed) {
     const Tensor point = add_point(graph, name, fixed, parameters);
     return add_recentring(graph, archive.child("recentring"), point, parameters);
@@ -180,12 +194,16 @@ Tensor add_ratio(Graph& graph, const SeparableRatio& ratio, const OnnxOptions& o
   return mean_of(graph, folds);
 }
 
+Tensor add_ratio(Graph& graph, const SeparableRatio& ratio, const OnnxOptions& options, Metadata&) {
+  return add_ratio(graph, ratio, options, Columns{ratio.features(), {}});
+}
+
 }  // namespace
 
-std::string export_onnx(const Ratio& ratio, const OnnxOptions& options) {
+std::string export_onnx(const Ratio& given, const OnnxOptions& options) {
   // A graph takes any number of events: the model that serves several.
-  if (const auto* learned = dynamic_cast<const LearnedRatio*>(&ratio))
-    return export_onnx(learned->several(), options);
+  const auto* learned = dynamic_cast<const LearnedRatio*>(&given);
+  const Ratio& ratio = learned != nullptr ? learned->several() : given;
   if (dynamic_cast<const DensityRatio*>(&ratio) != nullptr)
     fail_argument("export_onnx", "ratio", "a density",
                   "another one, such as a separable ratio (kind = \"separable\")");
@@ -201,10 +219,12 @@ std::string export_onnx(const Ratio& ratio, const OnnxOptions& options) {
     if (found != nullptr) log_ratio = add_ratio(graph, *found, options, metadata);
     return found != nullptr;
   };
-  if (!try_as(dynamic_cast<const ClassifierRatio*>(&ratio)) &&
-      !try_as(dynamic_cast<const DecomposedRatio*>(&ratio)) &&
-      !try_as(dynamic_cast<const ParameterizedClassifierRatio*>(&ratio)) &&
-      !try_as(dynamic_cast<const SeparableRatio*>(&ratio)))
+  const auto* sums = dynamic_cast<const SeparableRatio*>(&ratio);
+  if (learned != nullptr && sums != nullptr)
+    log_ratio = add_ratio(graph, *sums, options, Columns{learned->features(), learned->used()});
+  else if (!try_as(dynamic_cast<const ClassifierRatio*>(&ratio)) &&
+           !try_as(dynamic_cast<const DecomposedRatio*>(&ratio)) &&
+           !try_as(dynamic_cast<const ParameterizedClassifierRatio*>(&ratio)) && !try_as(sums))
     fail_argument("export_onnx", "ratio", ratio.kind(), "a learned one, not tabulated or inverse");
   return graph.model({{"log_r", log_ratio}}, rows_of_x,
                      "log of the likelihood ratio p(x|numerator) / p(x|denominator)", metadata);

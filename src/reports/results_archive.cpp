@@ -254,25 +254,25 @@ template <class F>
 void fields(F& f, Is<Results> auto& v) {
   auto& [name, title, version, command, seed, parameters, reference, feature_names, component_names,
          simulator, ratio, classifier, calibration, data_source, data_note, events, levels, quick,
-         fit, exact_fit, models, test, ensemble, surfaces, composite_tests, coverage, diagnostics,
-         outside, measurement, measurement_words, not_kept, compared_point, data, pair_scores,
-         comparisons, density_x, numerator_density, denominator_density, log_ratios,
-         exact_log_ratios, budget, timing, threads, warnings, simulator_log] = v;
+         fit, exact_fit, models, unused_features, test, ensemble, surfaces, composite_tests,
+         coverage, diagnostics, outside, measurement, measurement_words, not_kept, compared_point,
+         data, pair_scores, comparisons, density_x, numerator_density, denominator_density,
+         log_ratios, exact_log_ratios, budget, timing, threads, warnings, simulator_log] = v;
   f("name", name), f("title", title), f("version", version), f("command", command), f("seed", seed),
       f("parameters", parameters), f("reference", reference), f("feature_names", feature_names),
       f("component_names", component_names), f("simulator", simulator), f("ratio", ratio),
       f("classifier", classifier), f("calibration", calibration), f("data_source", data_source),
       f("data_note", data_note), f("events", events), f("levels", levels), f("quick", quick),
-      f("fit", fit), f("exact_fit", exact_fit), f("models", models), f("test", test),
-      f("ensemble", ensemble), f("surfaces", surfaces), f("composite_tests", composite_tests),
-      f("coverage", coverage), f("diagnostics", diagnostics), f("outside", outside),
-      f("measurement", measurement), f("measurement_words", measurement_words),
-      f("compared_point", compared_point), f("data", data), f("pair_scores", pair_scores),
-      f("comparisons", comparisons), f("density_x", density_x),
-      f("numerator_density", numerator_density), f("denominator_density", denominator_density),
-      f("log_ratios", log_ratios), f("exact_log_ratios", exact_log_ratios), f("budget", budget),
-      f("timing", timing), f("threads", threads), f("warnings", warnings),
-      f("simulator_log", simulator_log);
+      f("fit", fit), f("exact_fit", exact_fit), f("models", models),
+      f("unused_features", unused_features), f("test", test), f("ensemble", ensemble),
+      f("surfaces", surfaces), f("composite_tests", composite_tests), f("coverage", coverage),
+      f("diagnostics", diagnostics), f("outside", outside), f("measurement", measurement),
+      f("measurement_words", measurement_words), f("compared_point", compared_point),
+      f("data", data), f("pair_scores", pair_scores), f("comparisons", comparisons),
+      f("density_x", density_x), f("numerator_density", numerator_density),
+      f("denominator_density", denominator_density), f("log_ratios", log_ratios),
+      f("exact_log_ratios", exact_log_ratios), f("budget", budget), f("timing", timing),
+      f("threads", threads), f("warnings", warnings), f("simulator_log", simulator_log);
 }
 
 // ---- How a field of each kind is written and read.

@@ -427,6 +427,7 @@ Json all(const Results& r) {
               {"fit", fit_part(r, r.fit)}};
   if (r.exact_fit) out["exact_fit"] = fit_part(r, *r.exact_fit);
   if (!r.models.empty()) out["models"] = models_part(r);
+  if (!r.unused_features.empty()) out["unused_features"] = r.unused_features;
   if (!r.measurement.empty()) out["measurement"] = Json::parse(r.measurement);
   if (!r.surfaces.empty()) out["surfaces"] = surfaces_part(r);
   if (r.test) out["test"] = test_part(r, *r.test);

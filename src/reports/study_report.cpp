@@ -618,6 +618,11 @@ void add_models(const Results& r, Page& page) {
                           tried ? format_duration(model.seconds) : "—", used});
   }
   page.table(table);
+  if (!r.unused_features.empty())
+    page.paragraph(fmt::format(
+        "The models do not see {} of the {} features, which show no dependence on the parameters, "
+        "and without which held-out events are described as well: {}.",
+        r.unused_features.size(), r.feature_names.size(), fmt::join(r.unused_features, ", ")));
 }
 
 void add_cost(const Results& r, Page& page) {

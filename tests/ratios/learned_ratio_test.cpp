@@ -42,6 +42,14 @@ const LearnedRatio::Candidate& candidate(const LearnedRatio& ratio, std::string_
                        [&](const auto& one) { return one.name == name; });
 }
 
+/// The columns of x that the models see.
+Matrix used_of(const LearnedRatio& ratio, const Matrix& x) {
+  Matrix out(x.rows(), ratio.used().size());
+  for (std::size_t i = 0; i < x.rows(); ++i)
+    for (std::size_t f = 0; f < out.cols(); ++f) out(i, f) = x(i, ratio.used()[f]);
+  return out;
+}
+
 /// A fifth of the events in a peak of width 0.1 at t, over a flat background.
 const ParameterSpace line({{"t", -1, 1, {}}});
 Samples simulate_peak(std::size_t n, std::uint64_t seed) {
@@ -106,9 +114,10 @@ TEST(LearnedRatio, ScoresAreInformation) {
 TEST(LearnedRatio, OneEventTakesTheMean) {
   const Matrix x = data_at({0.3, 0.7}, 40, 4);
   const Matrix points(3, 2, {0.5, -0.5, 1.9, 2.0, -2.0, 0.1});
-  EXPECT_EQ(trained_learned().table(x, points), trained_learned().several().table(x, points));
+  const Matrix used = used_of(trained_learned(), x);
+  EXPECT_EQ(trained_learned().table(x, points), trained_learned().several().table(used, points));
   EXPECT_EQ(trained_learned().log_ratios(x, points.row(0), points.row(1)),
-            trained_learned().several().log_ratios(x, points.row(0), points.row(1)));
+            trained_learned().several().log_ratios(used, points.row(0), points.row(1)));
   const auto one = trained_learned().over(x.rows(0, 1));
   const auto at = one->at(points);
   const Matrix table = trained_learned().table(x.rows(0, 1), points);
@@ -209,12 +218,60 @@ TEST(LearnedRatio, SaysWhatTheFeaturesDoNotTellOf) {
 }
 
 // A graph for other programs is that of the model that serves several events.
-TEST(LearnedRatio, ExportsTheModelOfSeveralEvents) {
-  ASSERT_EQ(trained_learned().several().kind(), "separable");
-  EXPECT_EQ(export_onnx(trained_learned(), {}), export_onnx(trained_learned().several(), {}));
+TEST(LearnedRatio, ADensityHasNoGraph) {
   auto config = DensityRatio::Config{.hidden = {16}, .members = 2, .epochs = 1};
   const DensityRatio density(simulate_plane(plane_design(), 400, 1), plane_design(), config);
   EXPECT_THROW(export_onnx(density, {}), ArgumentError);
+}
+
+// Of 40 features two tell, as does the noise of one of them; a density of the features would take
+// 40 networks, and has none.
+TEST(LearnedRatio, LeavesOutFeaturesThatTellNothing) {
+  Samples events;
+  events.feature_names = default_feature_names(40);
+  events.parameter_names = {"a", "b"};
+  events.theta = plane_design().draw(6000, 50, "theta");
+  events.x = Matrix(6000, 40);
+  const auto fill = [](std::span<const double> theta, RandomStream& random, std::span<double> x) {
+    for (double& value : x) value = random.normal();
+    x[5] += theta[0] + 2.0 * x[31];
+    x[17] *= std::exp(0.5 * theta[1]);
+  };
+  for (std::size_t i = 0; i < 6000; ++i) {
+    RandomStream random(50, "events", i);
+    fill(events.theta.row(i), random, events.x.row(i));
+  }
+  const LearnedRatio ratio(events, plane_design(), quick_learned());
+  EXPECT_EQ(ratio.used(), (std::vector<std::size_t>{5, 17, 31}));
+  EXPECT_EQ(ratio.features(), 40U);
+  EXPECT_EQ(ratio.several().features(), 3U);
+  EXPECT_NE(candidate(ratio, "features").score, 0.0);
+
+  // What is left out does not matter, and what is used does, saved or not.
+  Archive archive;
+  ratio.save(archive);
+  const LearnedRatio loaded(archive, plane);
+  Matrix x(0, 40), other;
+  x.append(events.x.view().rows(0, 20));
+  other = x;
+  for (std::size_t i = 0; i < 20; ++i) other(i, 4) += 3.0;
+  const std::vector<double> top{0.5, 0.5}, bottom{-0.5, 1.0};
+  const auto expected = ratio.log_ratios(x, top, bottom);
+  EXPECT_EQ(loaded.log_ratios(x, top, bottom), expected);
+  EXPECT_EQ(ratio.log_ratios(other, top, bottom), expected);
+  Matrix ordinary(1, 40);
+  EXPECT_EQ(ratio.count_outside(ordinary), 0U);
+  ordinary(0, 4) = 1e6;
+  EXPECT_EQ(ratio.count_outside(ordinary), 0U);
+  ordinary(0, 5) = 1e6;
+  EXPECT_EQ(ratio.count_outside(ordinary), 1U);
+  for (std::size_t i = 0; i < 20; ++i) other(i, 31) += 1.0;
+  EXPECT_NE(ratio.log_ratios(other, top, bottom), expected);
+  EXPECT_THROW(ratio.over(MatrixView(x.data(), 1, 3)), ArgumentError);
+  archive.set("used", std::vector<std::int64_t>{5, 17, 40});
+  EXPECT_THROW(LearnedRatio(archive, plane), FileError);
+  archive.set("used", std::vector<std::int64_t>{5, 5, 31});
+  EXPECT_THROW(LearnedRatio(archive, plane), FileError);
 }
 
 // Events of one run of a simulator stay together, in training or among those that choose.

@@ -15,10 +15,13 @@
 #include "neyman/ratios/classifier_across.hpp"
 #include "neyman/ratios/classifier_ratio.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
+#include "neyman/ratios/learned_ratio.hpp"
+#include "neyman/ratios/learned_ratio.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
 #include "neyman/simulators/join.hpp"
 #include "ratios/onnx_case.hpp"
 #include "ratios/two_components.hpp"
+#include "ratios/two_means.hpp"
 
 namespace neyman::onnx_test {
 namespace {
@@ -374,6 +377,23 @@ TEST(ExportOnnx, SeparableRatiosOfManyFeatures) {
   expect_equal(export_onnx(ratio),
                {{"x", x}, {"numerator", row_of(some_top)}, {"denominator", row_of(some_bottom)}},
                ratio.log_ratios(x, some_top, some_bottom), float_tolerance);
+}
+
+// The model of several events, of the features that it uses.
+TEST(ExportOnnx, LearnedRatios) {
+  const Samples events = test::simulate_plane(test::plane_design(), 4000, 1);
+  LearnedRatio::Config config;
+  config.effort = LearnedRatio::Effort::quick;
+  config.separable.hidden = {16};
+  const LearnedRatio ratio(events, test::plane_design(), config);
+  ASSERT_EQ(ratio.several().kind(), "separable");
+  ASSERT_EQ(ratio.used(), (std::vector<std::size_t>{0, 1}));
+  Matrix x(0, 3);
+  x.append(events.x.view().rows(0, 50));
+  const std::vector<double> top{0.5, -1.0}, bottom{-0.5, 0.3};
+  expect_equal(export_onnx(ratio),
+               {{"x", x}, {"numerator", row_of(top)}, {"denominator", row_of(bottom)}},
+               ratio.log_ratios(x, top, bottom), float_tolerance);
 }
 
 TEST(ExportOnnx, RefusesWhatHasNoGraph) {

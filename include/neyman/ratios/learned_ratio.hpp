@@ -39,6 +39,10 @@ namespace neyman {
 ///
 /// A density is tried with one member and a third of the passes. Where that shows that it cannot
 /// win, it is not trained in full.
+///
+/// Features that seem to tell nothing are left out where a density of the parameters is as good
+/// without them on held-out events: what networks learn of them is noise, and a density of the
+/// features takes one network for each.
 class LearnedRatio final : public ParameterizedRatio {
  public:
   enum class Effort {
@@ -82,14 +86,14 @@ class LearnedRatio final : public ParameterizedRatio {
   LearnedRatio(const Archive& archive, ParameterSpace parameters);
 
   std::string kind() const override { return "learned"; }
-  std::size_t features() const override { return several().features(); }
+  std::size_t features() const override { return features_; }
   /// Of several events: by the model for these; of one, by the mean.
   LogRatios log_ratios(MatrixView x, std::span<const double> numerator,
                        std::span<const double> denominator) const override;
   Matrix table(MatrixView x, MatrixView points) const override;
   std::unique_ptr<SummedRatio> over(MatrixView x,
                                     std::span<const double> event_weights = {}) const override;
-  std::size_t count_outside(MatrixView x) const override { return several().count_outside(x); }
+  std::size_t count_outside(MatrixView x) const override;
   void save(Archive& archive) const override;
 
   const std::vector<Candidate>& candidates() const { return candidates_; }
@@ -98,18 +102,31 @@ class LearnedRatio final : public ParameterizedRatio {
   /// value from others by two standard errors. What a likelihood says of such a parameter is noise,
   /// unless its effect is small and the data are far more than the held-out events.
   const std::vector<std::size_t>& untold() const { return untold_; }
-  /// What serves datasets of several events.
+  /// Indices of the features that the models see.
+  const std::vector<std::size_t>& used() const { return used_; }
+  /// Names of the features that are left out.
+  const std::vector<std::string>& unused() const { return unused_; }
+  /// What serves datasets of several events; of the features that are used alone.
   const ParameterizedRatio& several() const { return *models_[chosen_]; }
 
  private:
   class Choice;
   struct Mean;
 
+  void use_all();
+  bool uses_all() const { return used_.size() == features_; }
+  /// The features that are used; `own` holds them where others are left out.
+  MatrixView used(MatrixView x, Matrix& own) const;
+  Samples used(const Samples& events) const;
+
   std::vector<Candidate> candidates_;
   // Those that are used, with their shares in the mean.
   std::vector<std::shared_ptr<const ParameterizedRatio>> models_;
   std::vector<double> shares_;
   std::size_t chosen_ = 0;
+  std::size_t features_ = 0;
+  std::vector<std::size_t> used_;
+  std::vector<std::string> unused_;
   std::vector<std::size_t> untold_;
 };
 

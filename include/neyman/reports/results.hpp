@@ -85,6 +85,7 @@ struct Results {
   FitReport fit;
   std::optional<FitReport> exact_fit;
   std::vector<LearnedRatio::Candidate> models;  ///< that were compared, where there was a choice
+  std::vector<std::string> unused_features;     ///< that tell nothing, and are left out
   std::optional<SimpleTest> test;
   std::optional<EnsembleResult> ensemble;
   std::vector<SurfaceReport> surfaces;
