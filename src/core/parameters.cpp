@@ -2,12 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
 
 namespace neyman {
+
+double Parameter::wrapped(double value) const {
+  // The upper end stays, as that of a range would; it is the lower one all the same.
+  if (!periodic || (value >= low && value <= high)) return value;
+  const double inside = value - range() * std::floor((value - low) / range());
+  return inside >= low && inside < high ? inside : low;  // rounding may lead to an end
+}
+
+double Parameter::difference(double a, double b) const {
+  const double d = a - b;
+  return periodic ? d - range() * std::round(d / range()) : d;
+}
 
 ParameterSpace::ParameterSpace(std::vector<Parameter> parameters)
     : parameters_(std::move(parameters)) {
@@ -43,6 +56,17 @@ std::vector<std::size_t> ParameterSpace::of_interest() const {
   return indices;
 }
 
+bool ParameterSpace::periodic() const {
+  return std::any_of(begin(), end(), [](const Parameter& p) { return p.periodic; });
+}
+
+std::vector<double> ParameterSpace::wrapped(std::span<const double> point) const {
+  std::vector<double> out(point.begin(), point.end());
+  for (std::size_t i = 0; i < std::min(size(), out.size()); ++i)
+    out[i] = parameters_[i].wrapped(out[i]);
+  return out;
+}
+
 std::optional<std::size_t> ParameterSpace::find(std::string_view name) const {
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (parameters_[i].name == name) return i;
@@ -57,8 +81,10 @@ std::size_t ParameterSpace::index(std::string_view name) const {
 void ParameterSpace::check_inside(std::string_view function, std::span<const double> point) const {
   check_same_size(function, "point", point.size(), size(), "one for each parameter");
   for (std::size_t i = 0; i < size(); ++i)
-    check_in_range(function, parameters_[i].name, point[i], parameters_[i].low,
-                   parameters_[i].high);
+    if (const auto& p = parameters_[i]; p.periodic)
+      check_finite(function, p.name, point[i]);
+    else
+      check_in_range(function, p.name, point[i], p.low, p.high);
 }
 
 }  // namespace neyman

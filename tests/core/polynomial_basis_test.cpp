@@ -48,10 +48,67 @@ TEST(PolynomialBasis, IsOrthonormalOverTheRanges) {
       EXPECT_NEAR(products[k * terms + l], k == l ? 1.0 : 0.0, 2e-3) << k << " " << l;
 }
 
+const ParameterSpace with_phase({{"a", -1, 2, {}},
+                                 {"p", -2, 3, {}, false, true},
+                                 {"c", -5, 5, {}}});
+
+TEST(PolynomialBasis, APeriodicParameterHasHarmonics) {
+  const ParameterSpace one({{"p", -2, 3, {}, false, true}});
+  const PolynomialBasis basis(one, 3);
+  ASSERT_EQ(basis.size(), 6u);
+  EXPECT_EQ(PolynomialBasis::count(one, 3), 6u);
+  std::vector<double> values(6);
+  for (const double turns : {0.0, 0.3, 0.99}) {
+    basis.values(std::vector{-2.0 + 5.0 * turns}, values);
+    for (std::size_t k = 1; k <= 3; ++k) {
+      const double phase = 2.0 * 3.141592653589793 * static_cast<double>(k) * turns;
+      EXPECT_NEAR(values[2 * k - 2], std::sqrt(2.0) * std::cos(phase), 1e-13);
+      EXPECT_NEAR(values[2 * k - 1], std::sqrt(2.0) * std::sin(phase), 1e-13);
+      EXPECT_EQ(basis.degree(2 * k - 1), k);
+    }
+  }
+}
+
+TEST(PolynomialBasis, WithAPeriodicParameterItIsOrthonormalAndGoesRound) {
+  const PolynomialBasis basis(with_phase, 3);
+  const std::size_t terms = basis.size(), steps = 40;
+  EXPECT_EQ(terms, PolynomialBasis::count(with_phase, 3));
+  EXPECT_EQ(PolynomialBasis::count(plane, 4), PolynomialBasis::count(2, 4));
+  std::vector<double> values(terms), round(terms), products(terms * terms, 0.0);
+  for (std::size_t i = 0; i < steps; ++i)
+    for (std::size_t j = 0; j < steps; ++j)
+      for (std::size_t l = 0; l < steps; ++l) {
+        const auto at = [](std::size_t k) { return (static_cast<double>(k) + 0.5) / steps; };
+        const double phase = -2.0 + 5.0 * at(j);
+        basis.values(std::vector{-1.0 + 3.0 * at(i), phase, -5.0 + 10.0 * at(l)}, values);
+        basis.values(std::vector{-1.0 + 3.0 * at(i), phase + 15.0, -5.0 + 10.0 * at(l)}, round);
+        for (std::size_t k = 0; k < terms; ++k) {
+          ASSERT_NEAR(values[k], round[k], 1e-11);
+          for (std::size_t m = 0; m < terms; ++m)
+            products[k * terms + m] += values[k] * values[m] / std::pow(steps, 3);
+        }
+      }
+  // The midpoint rule is off by 0.01 for the squares of the highest polynomials.
+  for (std::size_t k = 0; k < terms; ++k)
+    for (std::size_t m = 0; m < terms; ++m)
+      EXPECT_NEAR(products[k * terms + m], k == m ? 1.0 : 0.0, 0.03) << k << " " << m;
+}
+
+/// All derivatives at a point beside differences.
+void check_derivatives(const ParameterSpace& space, const std::vector<double>& point);
+
+TEST(PolynomialBasis, HarmonicsHaveTheirDerivatives) {
+  for (const double phase : {-2.0, 0.3, 3.0, 4.1})
+    check_derivatives(with_phase, {0.3, phase, -4.2});
+}
+
 TEST(PolynomialBasis, DerivativesAgreeWithDifferences) {
-  const ParameterSpace space({{"a", -1, 2, {}}, {"b", 3, 4, {}}, {"c", -5, 5, {}}});
+  check_derivatives(ParameterSpace({{"a", -1, 2, {}}, {"b", 3, 4, {}}, {"c", -5, 5, {}}}),
+                    {0.3, 3.9, -4.2});
+}
+
+void check_derivatives(const ParameterSpace& space, const std::vector<double>& point) {
   const PolynomialBasis basis(space, 5);
-  const std::vector<double> point{0.3, 3.9, -4.2};
   std::vector<double> values(basis.size()), slopes(basis.size() * 3), curves(basis.size() * 9);
   basis.values(point, values, slopes, curves);
   for (std::size_t p = 0; p < 3; ++p) {

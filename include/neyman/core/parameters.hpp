@@ -16,7 +16,13 @@ struct Parameter {
   double high = 1.0;
   std::optional<double> truth;  ///< known where the data are simulated
   bool nuisance = false;        ///< not of interest: profiled, and reported after the others
+  bool periodic = false;        ///< a phase or an angle: the range is its period, its ends are one
 
+  double range() const { return high - low; }
+  /// A value of a periodic parameter goes into its period by whole turns; others stay.
+  double wrapped(double value) const;
+  /// a − b, the shorter way round where the parameter is periodic.
+  double difference(double a, double b) const;
   bool operator==(const Parameter&) const = default;
 };
 
@@ -39,7 +45,12 @@ class ParameterSpace {
   std::optional<std::size_t> find(std::string_view name) const;
   /// The index of a name; throws ArgumentError with the candidates.
   std::size_t index(std::string_view name) const;
-  /// Throws ArgumentError unless `point` has one finite value inside the range of each.
+  /// Whether any of them is periodic.
+  bool periodic() const;
+  /// A point with the values of periodic parameters in their periods.
+  std::vector<double> wrapped(std::span<const double> point) const;
+  /// Throws ArgumentError unless `point` has one finite value inside the range of each; a periodic
+  /// one may have any.
   void check_inside(std::string_view function, std::span<const double> point) const;
   bool operator==(const ParameterSpace&) const = default;
 

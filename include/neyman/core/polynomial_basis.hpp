@@ -13,7 +13,9 @@ namespace neyman {
 ///
 ///   P_k(θ) = Π_p √(2 k_p + 1) L_{k_p}(u_p),   u_p = 2 (θ_p − low) / (high − low) − 1,
 ///
-/// orthonormal for θ uniform in the ranges. The constant is left out; the order is by degree.
+/// orthonormal for θ uniform in the ranges. A periodic parameter has harmonics in the place of
+/// polynomials, two of each degree: √2 cos kφ and √2 sin kφ with φ = 2π (θ_p − low) / (high − low).
+/// The constant is left out; the order is by degree.
 class PolynomialBasis {
  public:
   PolynomialBasis() = default;
@@ -25,8 +27,10 @@ class PolynomialBasis {
   /// The total degree of P_k.
   std::size_t degree(std::size_t k) const { return degrees_[k]; }
 
-  /// The degree of P_k in each parameter, by k.
+  /// By k, the function of each parameter in P_k: its degree, but 2 k − 1 of the cosine and 2 k of
+  /// the sine of degree k where the parameter is periodic.
   const std::vector<std::vector<std::size_t>>& powers() const { return powers_; }
+  bool periodic(std::size_t parameter) const { return periodic_[parameter]; }
   // u = (θ − low) scale − 1
   const std::vector<double>& low() const { return low_; }
   const std::vector<double>& scale() const { return scale_; }
@@ -42,17 +46,23 @@ class PolynomialBasis {
 
   /// How many there are: (degree + parameters choose degree) − 1.
   static std::size_t count(std::size_t parameters, std::size_t degree);
+  /// The same where some may be periodic.
+  static std::size_t count(const ParameterSpace& parameters, std::size_t degree);
 
  private:
-  void legendre(std::span<const double> point, std::span<double> tables, std::size_t order) const;
+  void fill(std::span<const double> point, std::span<double> tables, std::size_t order) const;
 
   struct Recurrence {
     double norm, first, second;  // of u · the last, and of the one before
   };
-  std::size_t degree_ = 0;
+  static void harmonics(double phase, double turn, double* value, std::size_t terms,
+                        std::size_t order);
+
+  std::size_t degree_ = 0, terms_ = 0;  // and functions of a parameter, the constant among them
+  std::vector<bool> periodic_;
   std::vector<double> low_, scale_;  // u = (θ − low) scale − 1
   std::vector<Recurrence> recurrence_;
-  std::vector<std::vector<std::size_t>> powers_;  // [k][parameter]
+  std::vector<std::vector<std::size_t>> powers_;  // [k][parameter]: which function
   std::vector<std::uint32_t> places_;             // of the factors of each polynomial in the tables
   std::vector<std::size_t> degrees_;
 };
