@@ -75,7 +75,8 @@ class ChannelGraph {
  public:
   explicit ChannelGraph(const LearnedChannel& channel) : channel_(channel) {
     channel.save(archive_);
-    x_ = graph_.input("x", rows_of_x, channel.feature_names().size());
+    features_ = channel.feature_names().size();
+    x_ = graph_.input("x", rows_of_x, features_);
     for (std::size_t c = 0; c < channel.components().size(); ++c)
       for (const auto& shape : channel.shapes(c))
         for (const auto& name : shape->parameters().names()) add_parameter(name);
@@ -248,9 +249,10 @@ class ChannelGraph {
       const auto& member = from.child(fmt::format("member{}", m));
       const auto folds = member.integer("folds");
       const double share = 1.0 / static_cast<double>(members * folds);
+      const Tensor x = add_angles(graph_, member, x_, features_);
       for (std::int64_t f = 0; f < folds; ++f) {
         const auto& fold = member.child(fmt::format("fold{}", f));
-        features.push_back(add_separable_features(graph_, fold, x_));
+        features.push_back(add_separable_features(graph_, fold, x));
         const Matrix coefficients = separable_coefficients(fold, basis.size());
         for (std::size_t j = 0; j < coefficients.rows(); ++j)
           for (std::size_t k = 0; k < basis.size(); ++k) {
@@ -292,6 +294,7 @@ class ChannelGraph {
   Archive archive_;
   Graph graph_;
   Tensor x_;
+  std::size_t features_ = 0;
   std::vector<Tensor> parameters_;
   std::optional<Tensor> ratios_;    // of pairs
   std::size_t first_function_ = 0;  // of the component at hand, among those of all

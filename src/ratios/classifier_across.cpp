@@ -711,13 +711,14 @@ LogRatios ParameterizedClassifierRatio::between(MatrixView x, std::span<const do
   check_same_size(function, "a row of x", x.cols(), features_, "features, as in the training");
   parameters_.check_inside(function, numerator);
   parameters_.check_inside(function, denominator);
-  auto out = evaluate(x, full_point(numerator, denominator), calibrated);
+  const auto top = parameters_.wrapped(numerator), bottom_point = parameters_.wrapped(denominator);
+  auto out = evaluate(x, full_point(top, bottom_point), calibrated);
   const bool known =
       denominator_ == Denominator::parameterized ||
       (denominator_ == Denominator::point &&
-       std::equal(denominator.begin(), denominator.end(), reference_.begin(), reference_.end()));
+       std::equal(bottom_point.begin(), bottom_point.end(), reference_.begin(), reference_.end()));
   if (known) return out;
-  const auto bottom = evaluate(x, denominator, calibrated);
+  const auto bottom = evaluate(x, bottom_point, calibrated);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] -= bottom[i];
   return out;
 }

@@ -46,11 +46,90 @@ double normal_between(double a, double b) {
 
 double normal_density(double x) { return std::exp(-0.5 * x * x) / root_two_pi; }
 
+constexpr double two_pi = 6.283185307179586;
+/// Of the logarithm s of a concentration, and a concentration itself: 1e-3 of a radian.
+constexpr float least_tightness = -8.0f, most_tightness = 14.0f;
+constexpr double most_concentration = 1e6;
+
+/// log (e^{−κ} I_0(κ)) and I_1(κ) / I_0(κ), to 2·10⁻⁷ (Abramowitz and Stegun 9.8.1 to 9.8.4).
+struct Bessel {
+  double log_scaled, ratio;
+};
+Bessel bessel(double kappa) {
+  const auto polynomial = [](double t, std::initializer_list<double> of) {
+    double sum = 0.0;
+    for (auto c = std::rbegin(of); c != std::rend(of); ++c) sum = sum * t + *c;
+    return sum;
+  };
+  if (kappa < 3.75) {
+    const double t = std::pow(kappa / 3.75, 2);
+    const double i0 =
+        polynomial(t, {1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813});
+    const double i1 = kappa * polynomial(t, {0.5, 0.87890594, 0.51498869, 0.15084934, 0.02658733,
+                                             0.00301532, 0.00032411});
+    return {std::log(i0) - kappa, i1 / i0};
+  }
+  if (kappa > 50.0) {  // 9.7.1: the slope of a narrow component is a small difference
+    const double k = 1.0 / kappa;
+    return {-0.5 * std::log(two_pi * kappa) +
+                std::log1p(k * (0.125 + k * (9.0 / 128.0 + k * 225.0 / 3072.0))),
+            1.0 - k * (0.5 + k * (0.125 + k * 0.125))};
+  }
+  const double t = 3.75 / kappa;
+  const double i0 = polynomial(t, {0.39894228, 0.01328592, 0.00225319, -0.00157565, 0.00916281,
+                                   -0.02057706, 0.02635537, -0.01647633, 0.00392377});
+  const double i1 = polynomial(t, {0.39894228, -0.03988024, -0.00362018, 0.00163801, -0.01031555,
+                                   0.02282967, -0.02895312, 0.01787654, -0.00420059});
+  return {std::log(i0) - 0.5 * std::log(kappa), i1 / i0};
+}
+
+/// What a component of an angle has: its concentration along cosine and sine.
+struct Direction {
+  double along, across, concentration;
+  double factor;  ///< concentration per length of (a, b)
+  bool free;      ///< not held by a limit
+};
+Direction direction(float a, float b, float s) {
+  Direction out{};
+  const double length = std::hypot(static_cast<double>(a), static_cast<double>(b));
+  out.factor = std::exp(static_cast<double>(std::clamp(s, least_tightness, most_tightness)));
+  out.free = s > least_tightness && s < most_tightness;
+  if (out.factor * length > most_concentration) {
+    out.factor = most_concentration / length;
+    out.free = false;
+  }
+  out.along = out.factor * static_cast<double>(a);
+  out.across = out.factor * static_cast<double>(b);
+  out.concentration = out.factor * length;
+  return out;
+}
+
+/// An angle from the density of von Mises around 0 (Best and Fisher 1979).
+double draw_von_mises(double kappa, RandomStream& random) {
+  if (kappa < 1e-8) return two_pi * random.uniform();
+  if (kappa > 1e5) return random.normal() / std::sqrt(kappa);
+  const double tau = 1.0 + std::sqrt(1.0 + 4.0 * kappa * kappa);
+  // (τ − √(2τ)) / 2κ, without loss of digits where κ is small.
+  const double root = std::sqrt(tau), rho = 2.0 * kappa / (root * (root + root_two));
+  const double r = (1.0 + rho * rho) / (2.0 * rho);
+  for (;;) {
+    const double z = std::cos(0.5 * two_pi * random.uniform());
+    const double f = (1.0 + r * z) / (r + z), c = kappa * (r - f), u = random.uniform();
+    if (!(c * (2.0 - c) > u || std::log(c / u) + 1.0 >= c)) continue;
+    return (random.uniform() < 0.5 ? -1.0 : 1.0) * std::acos(std::clamp(f, -1.0, 1.0));
+  }
+}
+
 }  // namespace
 
-void MixtureFactor::shape(const FeatureScale& scale, std::size_t components) {
+void MixtureFactor::shape(const std::vector<bool>& round, const FeatureScale& scale,
+                          std::size_t components) {
+  columns_of_z_ = round.size();
+  for (std::size_t i = 0; i < round.size(); ++i)
+    if (round[i]) round_.push_back(i);
   atoms_ = scale.atoms();
-  support_ = scale.bounded()                                  ? Support::unit
+  support_ = scale.round()                                    ? Support::circle
+             : scale.bounded()                                ? Support::unit
              : scale.kind() == FeatureScale::Kind::steps      ? Support::steps
              : scale.kind() == FeatureScale::Kind::categories ? Support::categories
                                                               : Support::line;
@@ -60,6 +139,7 @@ void MixtureFactor::shape(const FeatureScale& scale, std::size_t components) {
 MixtureFactor::Work MixtureFactor::work() const {
   Work out;
   out.layers = layers_.workspace();
+  if (!round_.empty()) out.seen = mlp::Buffer(tile * round_up(layers_.inputs(), 8));
   out.last = mlp::Buffer(tile * round_up(width(), 8));
   out.outputs = mlp::Buffer(tile * columns());
   out.slopes = mlp::Buffer(tile * columns());
@@ -68,15 +148,47 @@ MixtureFactor::Work MixtureFactor::work() const {
   return out;
 }
 
+mlp::Dense MixtureFactor::seen(const Tile& of, std::size_t rows, Work& work) const {
+  if (round_.empty()) return {of.z, of.stride};
+  const std::size_t stride = round_up(layers_.inputs(), 8);
+  for (std::size_t r = 0; r < rows; ++r) {
+    float* to = work.seen.data() + r * stride;
+    const float* z = of.z + r * of.stride;
+    std::copy_n(z, columns_of_z_, to);
+    for (std::size_t k = 0; k < round_.size(); ++k) {
+      const double phase = two_pi * (static_cast<double>(z[round_[k]]) / FeatureScale::per_place);
+      to[round_[k]] = static_cast<float>(root_two * std::cos(phase));
+      to[columns_of_z_ + k] = static_cast<float>(root_two * std::sin(phase));
+    }
+  }
+  return {work.seen.data(), stride};
+}
+
+void MixtureFactor::add_slopes(const float* z, const float* by_seen, double* dz) const {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < columns_of_z_; ++i) {
+    if (next == round_.size() || round_[next] != i) {
+      dz[i] += static_cast<double>(by_seen[i]);
+      continue;
+    }
+    const double turn = two_pi / FeatureScale::per_place, phase = turn * static_cast<double>(z[i]);
+    dz[i] += root_two * turn *
+             (std::cos(phase) * static_cast<double>(by_seen[columns_of_z_ + next]) -
+              std::sin(phase) * static_cast<double>(by_seen[i]));
+    ++next;
+  }
+}
+
 void MixtureFactor::forward(const Tile& of, Work& work, bool derivatives) const {
   const auto& kernels = mlp::kernels();
   const std::size_t rows = of.shared ? 8 : round_up(of.rows, 8);
   const std::size_t stride = round_up(width(), 8), hidden = layers_.outputs();
-  const auto values = layers_.forward({of.z, of.stride}, rows, work.layers, derivatives);
+  const auto in = seen(of, rows, work);
+  const auto values = layers_.forward(in, rows, work.layers, derivatives);
   float* last = work.last.data();
   for (std::size_t r = 0; r < rows; ++r) {
     std::copy_n(values.data + r * values.stride, hidden, last + r * stride);
-    std::copy_n(of.z + r * of.stride, inputs(), last + r * stride + hidden);
+    std::copy_n(in.data + r * in.stride, layers_.inputs(), last + r * stride + hidden);
   }
   kernels.multiply({last, stride}, width(), {last_.data(), columns()},
                    last_.data() + width() * columns(), {work.outputs.data(), columns()}, rows,
@@ -112,6 +224,8 @@ double MixtureFactor::log_density(const float* o, const Place& place, double fac
   float* to_widths = to_means + components_;
   const auto inside = [&](std::size_t c) { return widths[c] > narrowest && widths[c] < widest; };
 
+  if (support_ == Support::circle)
+    return log_round(o, shares.data(), log_total, place, factor, slopes, du);
   if (support_ == Support::steps) {
     double sum = 0.0;
     std::array<double, most_components> parts, low, high, inverse;
@@ -189,6 +303,49 @@ double MixtureFactor::log_density(const float* o, const Place& place, double fac
   return value - std::log(whole);
 }
 
+double MixtureFactor::log_round(const float* o, const float* shares, float log_total,
+                                const Place& place, double factor, float* slopes,
+                                double& du) const {
+  const std::size_t choices = atoms_ + components_;
+  const float* along = o + choices;
+  const float* across = along + components_;
+  const float* tight = across + components_;
+  const double phase = two_pi * static_cast<double>(place.at);
+  const double cosine = std::cos(phase), sine = std::sin(phase);
+  std::array<Direction, most_components> to;
+  std::array<double, most_components> exponents, ratios;
+  double highest = -std::numeric_limits<double>::infinity();
+  for (std::size_t c = 0; c < components_; ++c) {
+    to[c] = direction(along[c], across[c], tight[c]);
+    const auto [log_scaled, ratio] = bessel(to[c].concentration);
+    ratios[c] = ratio;
+    exponents[c] = static_cast<double>(o[atoms_ + c] - log_total) + to[c].along * cosine +
+                   to[c].across * sine - to[c].concentration - log_scaled;
+    highest = std::max(highest, exponents[c]);
+  }
+  double sum = 0.0;
+  for (std::size_t c = 0; c < components_; ++c)
+    sum += exponents[c] = std::exp(exponents[c] - highest);
+  if (slopes != nullptr)
+    for (std::size_t k = 0; k < choices; ++k) slopes[k] -= static_cast<float>(factor) * shares[k];
+  for (std::size_t c = 0; c < components_; ++c) {
+    const double share = exponents[c] / sum;
+    du += share * two_pi * (to[c].across * cosine - to[c].along * sine);
+    if (slopes == nullptr) continue;
+    // ∂/∂(concentration along cosine and sine): how far the event lies from the component's mean.
+    const double mean = to[c].concentration > 1e-9 ? ratios[c] / to[c].concentration : 0.5;
+    const double by_along = cosine - mean * to[c].along, by_across = sine - mean * to[c].across;
+    const double scaled = factor * share;
+    slopes[atoms_ + c] += static_cast<float>(scaled);
+    slopes[choices + c] += static_cast<float>(scaled * to[c].factor * by_along);
+    slopes[choices + components_ + c] += static_cast<float>(scaled * to[c].factor * by_across);
+    if (to[c].free)
+      slopes[choices + 2 * components_ + c] +=
+          static_cast<float>(scaled * (to[c].along * by_along + to[c].across * by_across));
+  }
+  return highest + std::log(sum);
+}
+
 void MixtureFactor::add(const Tile& of, double* out, Work& work) const {
   forward(of, work, false);
   double du = 0.0;
@@ -221,13 +378,11 @@ double MixtureFactor::sum(const Tile& of, const double* weights, double* dz, std
   for (std::size_t r = 0; r < rows; ++r)
     std::copy_n(work.above.data() + r * stride, hidden, work.layers.above.data() + r * hidden);
   for (std::size_t r = 0; r < used; ++r)
-    for (std::size_t i = 0; i < inputs(); ++i)
-      dz[r * dz_stride + i] += static_cast<double>(work.above[r * stride + hidden + i]);
+    add_slopes(of.z + r * of.stride, work.above.data() + r * stride + hidden, dz + r * dz_stride);
   if (hidden == 0) return value;
   const auto below = layers_.backward_to_inputs(rows, work.layers);
   for (std::size_t r = 0; r < used; ++r)
-    for (std::size_t i = 0; i < inputs(); ++i)
-      dz[r * dz_stride + i] += static_cast<double>(below.data[r * below.stride + i]);
+    add_slopes(of.z + r * of.stride, below.data + r * below.stride, dz + r * dz_stride);
   return value;
 }
 
@@ -244,12 +399,24 @@ void MixtureFactor::draw(const Tile& of, RandomStream& random, double* out, std:
     for (std::size_t c = 0; c < components_; ++c)
       sums[c] = total += static_cast<double>(std::exp(logits[c] - most));
     double u = random.uniform();
-    for (int tries = 0; tries < most_tries; ++tries) {
+    const auto chosen = [&] {
       const double at = total * random.uniform();
-      const auto c = static_cast<std::size_t>(
+      return static_cast<std::size_t>(
           std::upper_bound(sums.begin(),
                            sums.begin() + static_cast<std::ptrdiff_t>(components_ - 1), at) -
           sums.begin());
+    };
+    if (support_ == Support::circle) {
+      const std::size_t c = chosen();
+      const auto to = direction(logits[components_ + c], logits[2 * components_ + c],
+                                logits[3 * components_ + c]);
+      const double turns =
+          (std::atan2(to.across, to.along) + draw_von_mises(to.concentration, random)) / two_pi;
+      out[r * stride] = turns - std::floor(turns);
+      continue;
+    }
+    for (int tries = 0; tries < most_tries; ++tries) {
+      const std::size_t c = chosen();
       const double width =
           std::exp(static_cast<double>(std::clamp(logits[2 * components_ + c], narrowest, widest)));
       const double drawn = static_cast<double>(logits[components_ + c]) + width * random.normal();
@@ -372,7 +539,11 @@ class MixtureFactor::Training {
         work_.transposed[k * hidden + i] = of_.last_[i * columns + k];
     kernels.multiply({work_.slopes.data(), columns}, columns, {work_.transposed.data(), hidden},
                      nullptr, {work_.layers.above.data(), hidden}, rows, hidden);
-    of_.layers_.backward({z_.data(), stride_}, rows, work_.layers, layers_.data());
+    // What the forward pass has seen.
+    const bool round = !of_.round_.empty();
+    of_.layers_.backward({round ? work_.seen.data() : z_.data(),
+                          round ? round_up(of_.layers_.inputs(), 8) : stride_},
+                         rows, work_.layers, layers_.data());
   }
 
   void shorten() {
@@ -413,10 +584,10 @@ class MixtureFactor::Training {
   std::vector<float> layers_, last_;
 };
 
-MixtureFactor::MixtureFactor(std::size_t inputs, const FeatureScale& scale, const Rows& rows,
-                             const Options& options, Progress* progress) {
-  shape(scale, std::min(options.components, most_components));
-  layers_ = DenseLayers(inputs, options.hidden);
+MixtureFactor::MixtureFactor(const std::vector<bool>& round, const FeatureScale& scale,
+                             const Rows& rows, const Options& options, Progress* progress) {
+  shape(round, scale, std::min(options.components, most_components));
+  layers_ = DenseLayers(columns_of_z_ + round_.size(), options.hidden);
   if (scale.kind() == FeatureScale::Kind::constant) {
     components_ = 0;
     return;
@@ -433,6 +604,11 @@ MixtureFactor::MixtureFactor(std::size_t inputs, const FeatureScale& scale, cons
   const bool unit = support_ == Support::unit;
   for (std::size_t c = 0; c < components_; ++c) {
     const double part = (static_cast<double>(c) + 0.5) / static_cast<double>(components_);
+    if (support_ == Support::circle) {
+      bias[atoms_ + components_ + c] = static_cast<float>(std::cos(two_pi * part));
+      bias[atoms_ + 2 * components_ + c] = static_cast<float>(std::sin(two_pi * part));
+      continue;
+    }
     bias[atoms_ + components_ + c] = static_cast<float>(unit ? part : 3.0 * (part - 0.5));
     bias[atoms_ + 2 * components_ + c] = std::log(unit ? 0.2f : 0.7f);
   }
@@ -446,19 +622,20 @@ void MixtureFactor::save(Archive& archive) const {
   archive.set("last", last_);
 }
 
-MixtureFactor MixtureFactor::load(const Archive& archive, std::size_t inputs,
+MixtureFactor MixtureFactor::load(const Archive& archive, const std::vector<bool>& round,
                                   const FeatureScale& scale) {
   MixtureFactor out;
   const auto components = archive.integer("components");
   if (components < 0 || components > static_cast<std::int64_t>(most_components))
     throw FileError("a density has a number of components that is not allowed");
-  out.shape(scale, static_cast<std::size_t>(components));
+  out.shape(round, scale, static_cast<std::size_t>(components));
   out.held_out_ = archive.number("held_out");
   out.layers_ = DenseLayers::load(archive.child("layers"));
   out.last_ = archive.get<std::vector<float>>("last");
   const bool constant = scale.kind() == FeatureScale::Kind::constant;
   const bool mixed = !constant && out.support_ != Support::categories;
-  if (out.layers_.inputs() != inputs || (mixed && out.components_ == 0) ||
+  if (out.layers_.inputs() != out.columns_of_z_ + out.round_.size() ||
+      (mixed && out.components_ == 0) ||
       out.last_.size() != (constant ? 0 : (out.width() + 1) * out.columns()))
     throw FileError("the parts of a density have sizes that do not agree");
   if (constant) out.components_ = 0;
@@ -482,7 +659,21 @@ ConditionalDensity::Side ConditionalDensity::side(const std::vector<FeatureScale
   return out;
 }
 
+namespace {
+
+/// Of what the factors are given, one after the other, whether it goes round.
+std::vector<bool> which_go_round(const std::vector<FeatureScale>& given,
+                                 const std::vector<FeatureScale>& target) {
+  std::vector<bool> out;
+  for (const auto* scales : {&given, &target})
+    for (const auto& scale : *scales) out.push_back(scale.round());
+  return out;
+}
+
+}  // namespace
+
 ConditionalDensity::ConditionalDensity(const Side& v, const Side& u,
+                                       const std::vector<FeatureScale>& given,
                                        const std::vector<FeatureScale>& target,
                                        std::span<const double> weights,
                                        std::span<const std::uint32_t> train,
@@ -495,6 +686,7 @@ ConditionalDensity::ConditionalDensity(const Side& v, const Side& u,
     std::copy_n(v.z.data() + i * v.columns, v.columns, z.data() + i * stride);
     std::copy_n(u.z.data() + i * d, d, z.data() + i * stride + v.columns);
   }
+  const auto round = which_go_round(given, target);
   Progress all(progress, Progress::fine);
   factors_.resize(d);
   parallel_tasks(d, [&](std::size_t j) {
@@ -503,9 +695,9 @@ ConditionalDensity::ConditionalDensity(const Side& v, const Side& u,
     for (std::size_t i = 0; i < u.rows; ++i) places[i] = u.places[i * d + j];
     auto own = options;
     own.seed = derive_seed(options.seed, "factor", j);
-    factors_[j] =
-        MixtureFactor(given_ + j, target[j],
-                      {z.data(), stride, places.data(), weights, train, held_out}, own, &part);
+    factors_[j] = MixtureFactor(
+        {round.begin(), round.begin() + static_cast<std::ptrdiff_t>(given_ + j)}, target[j],
+        {z.data(), stride, places.data(), weights, train, held_out}, own, &part);
   });
 }
 
@@ -653,15 +845,18 @@ void ConditionalDensity::save(Archive& archive) const {
     factors_[j].save(archive.child("factor" + std::to_string(j)));
 }
 
-ConditionalDensity ConditionalDensity::load(const Archive& archive, std::size_t given,
+ConditionalDensity ConditionalDensity::load(const Archive& archive,
+                                            const std::vector<FeatureScale>& given,
                                             const std::vector<FeatureScale>& target) {
   ConditionalDensity out;
-  out.given_ = given;
+  out.given_ = given.size();
+  const auto round = which_go_round(given, target);
   if (archive.integer("factors") != static_cast<std::int64_t>(target.size()))
     throw FileError("a density has another number of factors than there are numbers");
   for (std::size_t j = 0; j < target.size(); ++j)
-    out.factors_.push_back(
-        MixtureFactor::load(archive.child("factor" + std::to_string(j)), given + j, target[j]));
+    out.factors_.push_back(MixtureFactor::load(
+        archive.child("factor" + std::to_string(j)),
+        {round.begin(), round.begin() + static_cast<std::ptrdiff_t>(out.given_ + j)}, target[j]));
   return out;
 }
 

@@ -24,10 +24,17 @@ using separable::DenseLayers;
 /// comes in steps; with a probability of its own for each atom (Bishop, Mixture density networks,
 /// 1994; Salimans et al., PixelCNN++, 2017, for the steps). The last layer sees z beside the hidden
 /// units, so that what is linear in z needs none of them. Trained by maximum likelihood.
+///
+/// Where 0 and 1 are one (an angle φ = 2π u), the components are of von Mises,
+///
+///   exp(κ cos(φ − μ)) / I_0(κ),   κ (cos μ, sin μ) = e^s (a, b),
+///
+/// with a, b and s from the network: a mode that goes round with an angle among z is linear in its
+/// cosine and sine, and κ may have any size. Of such an angle the network sees these two.
 class MixtureFactor {
  public:
   /// What the mixture is of.
-  enum class Support { line, unit, steps, categories };
+  enum class Support { line, unit, circle, steps, categories };
   struct Options {
     std::size_t components = 8;
     std::vector<std::size_t> hidden = {64, 64, 64};
@@ -46,10 +53,11 @@ class MixtureFactor {
   };
 
   MixtureFactor() = default;
-  MixtureFactor(std::size_t inputs, const FeatureScale& scale, const Rows& rows,
+  /// `round`: of each column of z, whether it goes round.
+  MixtureFactor(const std::vector<bool>& round, const FeatureScale& scale, const Rows& rows,
                 const Options& options, Progress* progress);
 
-  std::size_t inputs() const { return layers_.inputs(); }
+  std::size_t inputs() const { return columns_of_z_; }
   /// A constant has no density.
   bool describes() const { return outputs() > 0; }
   /// The mean of log q over the held-out rows.
@@ -58,6 +66,7 @@ class MixtureFactor {
   /// Memory for one tile of rows.
   struct Work {
     DenseLayers::Workspace layers;
+    mlp::Buffer seen;  // z with cosine and sine of what goes round
     mlp::Buffer last, outputs, slopes, above;
     std::vector<float> transposed;
   };
@@ -84,14 +93,24 @@ class MixtureFactor {
 
   void save(Archive& archive) const;
   /// @throw FileError where its parts do not belong together.
-  static MixtureFactor load(const Archive& archive, std::size_t inputs, const FeatureScale& scale);
+  static MixtureFactor load(const Archive& archive, const std::vector<bool>& round,
+                            const FeatureScale& scale);
 
  private:
   class Training;
-  void shape(const FeatureScale& scale, std::size_t components);
-  std::size_t outputs() const { return atoms_ + 3 * components_; }
+  void shape(const std::vector<bool>& round, const FeatureScale& scale, std::size_t components);
+  std::size_t outputs() const {
+    return atoms_ + (support_ == Support::circle ? 4 : 3) * components_;
+  }
   std::size_t columns() const { return separable::round_up(outputs(), 8); }
   std::size_t width() const { return layers_.outputs() + layers_.inputs(); }
+  /// z as the network sees it.
+  mlp::Dense seen(const Tile& tile, std::size_t rows, Work& work) const;
+  /// From derivatives by what the network sees of a row to those by z.
+  void add_slopes(const float* z, const float* by_seen, double* dz) const;
+  /// `log_density` of an angle, where the softmax is done.
+  double log_round(const float* outputs, const float* shares, float log_total, const Place& place,
+                   double factor, float* slopes, double& du) const;
   /// Outputs of the network for rows of z.
   void forward(const Tile& tile, Work& work, bool derivatives) const;
   /// log q of one row, with `factor` times its derivatives by the outputs added to `slopes`, unless
@@ -100,6 +119,8 @@ class MixtureFactor {
                      double& du) const;
 
   Support support_ = Support::line;
+  std::size_t columns_of_z_ = 0;
+  std::vector<std::size_t> round_;  // columns of z that go round
   std::size_t atoms_ = 0, components_ = 0;
   double held_out_ = 0.0;
   DenseLayers layers_;
@@ -126,10 +147,10 @@ class ConditionalDensity {
 
   ConditionalDensity() = default;
   /// Trains on rows of both sides, of which `train` learn and `held_out` choose when to stop.
-  ConditionalDensity(const Side& v, const Side& u, const std::vector<FeatureScale>& target,
-                     std::span<const double> weights, std::span<const std::uint32_t> train,
-                     std::span<const std::uint32_t> held_out, const MixtureFactor::Options& options,
-                     Progress* progress);
+  ConditionalDensity(const Side& v, const Side& u, const std::vector<FeatureScale>& given,
+                     const std::vector<FeatureScale>& target, std::span<const double> weights,
+                     std::span<const std::uint32_t> train, std::span<const std::uint32_t> held_out,
+                     const MixtureFactor::Options& options, Progress* progress);
 
   /// The mean of log q over the held-out rows.
   double held_out() const;
@@ -147,7 +168,7 @@ class ConditionalDensity {
 
   void save(Archive& archive) const;
   /// @throw FileError where its parts do not belong together.
-  static ConditionalDensity load(const Archive& archive, std::size_t given,
+  static ConditionalDensity load(const Archive& archive, const std::vector<FeatureScale>& given,
                                  const std::vector<FeatureScale>& target);
 
  private:

@@ -14,6 +14,7 @@
 #include "ratios/conditional_density.hpp"
 #include "ratios/designed_events.hpp"
 #include "ratios/fitted_edges.hpp"
+#include "ratios/periodic_columns.hpp"
 #include "ratios/recentring.hpp"
 
 namespace neyman {
@@ -64,7 +65,8 @@ double prior_slope(const Design& design, std::span<const double> point, std::siz
 std::vector<FeatureScale> scales_of(const ParameterSpace& parameters) {
   std::vector<FeatureScale> out;
   for (const auto& parameter : parameters)
-    out.push_back(FeatureScale::of_range(parameter.low, parameter.high));
+    out.push_back(parameter.periodic ? FeatureScale::of_circle(parameter.low, parameter.high)
+                                     : FeatureScale::of_range(parameter.low, parameter.high));
   return out;
 }
 
@@ -152,6 +154,7 @@ DensityRatio::Config DensityRatio::Config::from(Settings settings) {
   config.learning_rate =
       settings.number({"learning_rate", "the highest of a cosine with a short rise"},
                       config.learning_rate, Limits::positive());
+  config.periodic = read_periodic_features(settings);
   return config;
 }
 
@@ -168,12 +171,18 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
     fail_argument(function, "config.of", fmt::format("parameters, with a {} design", design.kind()),
                   "features where the θ of the events have no density that is known");
   learned_.reset(new Learned{design, FeatureRanges(events.x), {}, scales_of(parameters_), {}, 0});
+  const PeriodicColumns angles(function, config.periodic, events.feature_names);
+  for (const auto& angle : angles) learned_->ranges.go_round(angle.column);
   Matrix told = events.x;
-  if (of_ == Of::features) learned_->edges = FittedEdges(events, parameters_);
+  if (of_ == Of::features) learned_->edges = FittedEdges(events, parameters_, angles);
   if (!learned_->edges.empty()) learned_->edges.tell(told, events.theta);
-  for (std::size_t f = 0; f < events.features(); ++f)
-    learned_->features.push_back(learned_->edges.tells(f) ? FeatureScale::of_range(0.0, 1.0)
-                                                          : FeatureScale(told.column(f)));
+  for (std::size_t f = 0; f < events.features(); ++f) {
+    const auto* angle = angles.find(f);
+    learned_->features.push_back(
+        angle != nullptr ? FeatureScale::of_circle(angle->low, angle->high, told.column(f))
+        : learned_->edges.tells(f) ? FeatureScale::of_range(0.0, 1.0)
+                                   : FeatureScale(told.column(f)));
+  }
   const std::size_t parts =
       std::max(config.parts, config.members > 1 ? config.members : parts_of_one);
   learned_->parts = parts;
@@ -196,13 +205,14 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
     options.learning_rate = config.learning_rate;
     options.seed = derive_seed(config.seed, "member", k);
     const bool forward = of_ == Of::features;
-    return ConditionalDensity(forward ? theta : x, forward ? x : theta, learned_->target(of_),
-                              events.weights, train, held_out, options, &part);
+    return ConditionalDensity(forward ? theta : x, forward ? x : theta, learned_->given(of_),
+                              learned_->target(of_), events.weights, train, held_out, options,
+                              &part);
   };
-  const std::size_t given = learned_->given(of_).size();
   const Archived fields{[](const ConditionalDensity& made, Archive& to) { made.save(to); },
                         [&](const Archive& from) {
-                          return ConditionalDensity::load(from, given, learned_->target(of_));
+                          return ConditionalDensity::load(from, learned_->given(of_),
+                                                          learned_->target(of_));
                         }};
   learned_->members = spread<ConditionalDensity>(tasks, config.members, learn, fields);
   if (of_ == Of::features) recentre(events, partition);
@@ -608,9 +618,8 @@ DensityRatio::DensityRatio(const Archive& archive, ParameterSpace parameters)
   for (std::size_t f = 0; f < features(); ++f)
     learned_->features.push_back(FeatureScale::load(archive.child("feature" + std::to_string(f))));
   for (std::size_t k = 0; k < static_cast<std::size_t>(members); ++k)
-    learned_->members.push_back(
-        ConditionalDensity::load(archive.child("member" + std::to_string(k)),
-                                 learned_->given(of_).size(), learned_->target(of_)));
+    learned_->members.push_back(ConditionalDensity::load(
+        archive.child("member" + std::to_string(k)), learned_->given(of_), learned_->target(of_)));
 }
 
 }  // namespace neyman

@@ -1,6 +1,7 @@
 #include "ratios/designed_events.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "neyman/core/check.hpp"
@@ -29,6 +30,11 @@ FeatureRanges::FeatureRanges(MatrixView x) {
       low_[f] = std::min(low_[f], x(i, f));
       high_[f] = std::max(high_[f], x(i, f));
     }
+}
+
+void FeatureRanges::go_round(std::size_t feature) {
+  low_[feature] = std::numeric_limits<double>::lowest();
+  high_[feature] = std::numeric_limits<double>::max();
 }
 
 std::size_t FeatureRanges::count_outside(MatrixView x) const {

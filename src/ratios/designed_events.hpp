@@ -20,6 +20,8 @@ class FeatureRanges {
   FeatureRanges() = default;
   explicit FeatureRanges(MatrixView x);
   std::size_t size() const { return low_.size(); }
+  /// Of an angle no value is outside.
+  void go_round(std::size_t feature);
   /// Events with a feature outside of its range.
   std::size_t count_outside(MatrixView x) const;
 

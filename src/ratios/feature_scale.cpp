@@ -131,6 +131,30 @@ FeatureScale FeatureScale::of_range(double low, double high) {
   return out;
 }
 
+FeatureScale FeatureScale::of_circle(double low, double high) {
+  FeatureScale out = of_range(low, high);
+  out.from_ = low;
+  out.period_ = high - low;
+  return out;
+}
+
+FeatureScale FeatureScale::of_circle(double low, double high, std::vector<double> values) {
+  FeatureScale out = of_circle(low, high);
+  for (double& value : values) value = out.wrapped(value);
+  FeatureScale as_others(std::move(values));
+  as_others.from_ = low;
+  as_others.period_ = high - low;
+  if (as_others.kind_ != Kind::continuous) return as_others;
+  out.atoms_ = std::move(as_others.atoms_);
+  return out;
+}
+
+double FeatureScale::wrapped(double value) const {
+  if (!(period_ > 0.0)) return value;
+  const double turns = std::floor((value - from_) / period_);
+  return turns == 0.0 ? value : value - turns * period_;
+}
+
 double FeatureScale::score(double value) const {
   return calibration::evaluate_monotone_cubic(knots_, z_, slopes_, *lookup_,
                                               (value - x_.front()) * unit_);
@@ -138,6 +162,7 @@ double FeatureScale::score(double value) const {
 
 float FeatureScale::operator()(double value) const {
   if (kind_ == Kind::constant) return 0.0f;
+  value = wrapped(value);
   // Uniform in the range, with spread 1.
   if (bounded()) return static_cast<float>(((value - low_) * slope_ - 0.5) * per_place);
   return std::clamp(static_cast<float>(score(value)), -farthest, farthest);
@@ -146,11 +171,8 @@ float FeatureScale::operator()(double value) const {
 Place FeatureScale::place(double value) const {
   Place out;
   if (kind_ == Kind::constant) return out;
-  if (bounded()) {
-    out.at = static_cast<float>((value - low_) * slope_);
-    return out;
-  }
-  out.at = (*this)(value);
+  value = wrapped(value);
+  out.at = bounded() ? static_cast<float>((value - low_) * slope_) : (*this)(value);
   if (kind_ == Kind::steps) {
     out.low = std::clamp(static_cast<float>(score(value - 0.5 * step_)), -farthest, farthest);
     out.high = std::clamp(static_cast<float>(score(value + 0.5 * step_)), -farthest, farthest);
@@ -181,6 +203,9 @@ void FeatureScale::save(Archive& archive) const {
   archive.set("atoms", atoms_);
   archive.set("x", x_);
   archive.set("z", z_);
+  if (!(period_ > 0.0)) return;
+  archive.set("from", from_);
+  archive.set("period", period_);
 }
 
 FeatureScale FeatureScale::load(const Archive& archive) {
@@ -195,6 +220,13 @@ FeatureScale FeatureScale::load(const Archive& archive) {
   out.atoms_ = archive.numbers("atoms");
   out.x_ = archive.numbers("x");
   out.z_ = archive.numbers("z");
+  if (archive.has("period")) {
+    out.from_ = archive.number("from");
+    out.period_ = archive.number("period");
+    if (!std::isfinite(out.from_) || !std::isfinite(out.period_) || !(out.period_ > 0.0) ||
+        (out.bounded() && out.low_ != out.from_))
+      throw FileError("the scale of a feature has a period that is not allowed");
+  }
   const bool mapped = out.kind_ != Kind::constant && !out.bounded();
   const auto ascend = [](const std::vector<double>& of) {
     return std::all_of(of.begin(), of.end(), [](double value) { return std::isfinite(value); }) &&
@@ -202,7 +234,8 @@ FeatureScale FeatureScale::load(const Archive& archive) {
   };
   if (out.x_.size() != out.z_.size() || (mapped && out.x_.size() < 2) || !ascend(out.x_) ||
       !ascend(out.z_) || !ascend(out.atoms_) || out.atoms_.size() > 1000 ||
-      (out.kind_ == Kind::categories && out.atoms_.empty()) || (!mapped && !out.atoms_.empty()))
+      (out.kind_ == Kind::categories && out.atoms_.empty()) ||
+      (!mapped && !out.round() && !out.atoms_.empty()))
     throw FileError("the scale of a feature has parts that do not belong together");
   if (mapped) out.prepare();
   return out;

@@ -62,13 +62,15 @@ std::vector<double> envelope(const Eigen::MatrixXd& rows, const Eigen::VectorXd&
 
 }  // namespace
 
-FittedEdges::FittedEdges(const Samples& events, const ParameterSpace& parameters) {
+FittedEdges::FittedEdges(const Samples& events, const ParameterSpace& parameters,
+                         const PeriodicColumns& angles) {
   struct Sides {
     bool lower = false, upper = false;
   };
   std::map<std::size_t, Sides> moving;
   for (const auto& edge : moving_edges(events))
-    (edge.upper ? moving[edge.feature].upper : moving[edge.feature].lower) = true;
+    if (angles.find(edge.feature) == nullptr)
+      (edge.upper ? moving[edge.feature].upper : moving[edge.feature].lower) = true;
   if (moving.empty()) return;
   basis_ = PolynomialBasis(parameters, degree_of(parameters.size()));
   const auto n = static_cast<Eigen::Index>(events.size());

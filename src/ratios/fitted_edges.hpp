@@ -9,6 +9,7 @@
 #include "neyman/core/parameters.hpp"
 #include "neyman/core/polynomial_basis.hpp"
 #include "neyman/data/samples.hpp"
+#include "ratios/periodic_columns.hpp"
 
 namespace neyman::across {
 
@@ -24,8 +25,9 @@ namespace neyman::across {
 class FittedEdges {
  public:
   FittedEdges() = default;
-  /// Finds the edges of events with θ. Their weights do not matter.
-  FittedEdges(const Samples& events, const ParameterSpace& parameters);
+  /// Finds the edges of events with θ. Their weights do not matter; angles have none.
+  FittedEdges(const Samples& events, const ParameterSpace& parameters,
+              const PeriodicColumns& angles = {});
 
   bool empty() const { return features_.empty(); }
   /// Whether this feature is told from edges, and lies in [0, 1] then.

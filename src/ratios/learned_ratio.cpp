@@ -351,6 +351,7 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
     own.epochs = whole ? epochs * (config.effort == Effort::thorough ? 3 : 1)
                        : std::max<std::size_t>(2, epochs / tried_share);
     own.seed = derive_seed(config.seed, candidate.name, whole ? 1 : 0);
+    own.periodic = config.separable.periodic;
     std::shared_ptr<DensityRatio> made;
     timed(candidate, [&] {
       Progress part(&all, own.members * steps);

@@ -175,7 +175,7 @@ Tensor add_ratio(Graph& graph, const SeparableRatio& ratio, const OnnxOptions& o
   const PolynomialBasis basis(parameters, static_cast<std::size_t>(archive.integer("degree")));
   const PolynomialBasis normaliser(parameters,
                                    static_cast<std::size_t>(archive.integer("normaliser_degree")));
-  const Tensor x = columns.add(graph);
+  const Tensor x = add_angles(graph, archive, columns.add(graph), ratio.features());
   const auto recentred = [&](const char* name, const std::optional<std::vector<double>>& fixed) {
     const Tensor point = add_point(graph, name, fixed, parameters);
     return add_recentring(graph, archive.child("recentring"), point, parameters);

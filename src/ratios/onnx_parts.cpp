@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "calibration/cubic_spline.hpp"
 #include "calibration/line.hpp"
@@ -348,6 +349,26 @@ Tensor add_polynomials(Graph& graph, const PolynomialBasis& basis, const Tensor&
     const Tensor second =
         graph.product(graph.scalar((n - 1) / n * norm / std::sqrt(2 * n - 3)), legendre[k - 2]);
     legendre.push_back(graph.difference(first, second));
+  }
+  bool any = false;
+  std::vector<double> round(parameters), straight(parameters);
+  for (std::size_t p = 0; p < parameters; ++p) {
+    any = any || basis.periodic(p);
+    round[p] = basis.periodic(p) ? std::sqrt(2.0) : 0.0;
+    straight[p] = basis.periodic(p) ? 0.0 : 1.0;
+  }
+  if (any) {
+    // The cosine of k φ is the function 2 k − 1 of a periodic parameter, the sine 2 k.
+    for (std::size_t k = 1; k <= 2 * basis.degree(); ++k) {
+      const double turns = std::numbers::pi * static_cast<double>((k + 1) / 2);
+      const Tensor phase = graph.product(graph.scalar(turns), graph.sum(u, graph.scalar(1.0)));
+      const Tensor harmonic =
+          graph.product(graph.row(round), graph.add(k % 2 == 1 ? "Cos" : "Sin", {phase}));
+      if (k < legendre.size())
+        legendre[k] = graph.sum(graph.product(graph.row(straight), legendre[k]), harmonic);
+      else
+        legendre.push_back(harmonic);
+    }
   }
   const Tensor table = graph.join(legendre);
   Tensor out;

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numbers>
 #include <optional>
 
 #include "neyman/core/error.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
 #include "ratios/onnx_parts.hpp"
+#include "ratios/periodic_columns.hpp"
 #include "ratios/separable_features.hpp"
 
 namespace neyman::onnx {
@@ -140,6 +142,28 @@ Tensor add_components(Graph& graph, const Archive& ratio, const std::vector<doub
                 graph.sum(graph.matrix_product(ratios, graph.table(of_ratio, count)),
                           graph.matrix_product(inverses, graph.table(of_inverse, count))));
   return graph.add("Reciprocal", {sums});
+}
+
+Tensor add_angles(Graph& graph, const Archive& ratio, const Tensor& x, std::size_t features) {
+  const auto angles = across::PeriodicColumns::load(ratio, features);
+  if (angles.empty()) return x;
+  const auto column = [&](std::size_t f) {
+    return graph.add("Gather", {x, graph.list(std::vector{static_cast<std::int64_t>(f)})},
+                     {{"axis", std::int64_t{1}}});
+  };
+  const auto told = [&](const char* function, const across::PeriodicColumns::Period& angle) {
+    const double turn = 2.0 * std::numbers::pi / (angle.high - angle.low);
+    return graph.add(
+        function, {graph.product(graph.scalar(turn),
+                                 graph.difference(column(angle.column), graph.scalar(angle.low)))});
+  };
+  std::vector<Tensor> columns;
+  for (std::size_t f = 0; f < features; ++f) {
+    const auto* angle = angles.find(f);
+    columns.push_back(angle == nullptr ? column(f) : told("Cos", *angle));
+  }
+  for (const auto& angle : angles) columns.push_back(told("Sin", angle));
+  return graph.join(columns);
 }
 
 Tensor add_separable_features(Graph& graph, const Archive& fold, const Tensor& x) {

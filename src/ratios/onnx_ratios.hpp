@@ -28,6 +28,9 @@ Tensor add_pair(Graph& graph, const Archive& pair, const Tensor& x);
 Tensor add_components(Graph& graph, const Archive& ratio, const std::vector<double>& reference,
                       const Tensor& x);
 
+/// The features as a SeparableRatio tells them: angles by cosine and sine (PeriodicColumns).
+Tensor add_angles(Graph& graph, const Archive& ratio, const Tensor& x, std::size_t features);
+
 /// φ(x) of a fold of a SeparableRatio, but its last, which is 1.
 Tensor add_separable_features(Graph& graph, const Archive& fold, const Tensor& x);
 

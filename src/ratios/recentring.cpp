@@ -23,10 +23,10 @@ constexpr double usual = 0.05;
 constexpr double least_rise = 0.1;
 constexpr std::size_t places_looked_at = 2000;
 
-std::size_t degree_for(std::size_t parameters, std::size_t events) {
+std::size_t degree_for(const ParameterSpace& parameters, std::size_t events) {
   const std::size_t most = events / events_a_number;
   const auto numbers = [&](std::size_t degree) {
-    return (PolynomialBasis::count(parameters, degree) + 1) * parameters;
+    return (PolynomialBasis::count(parameters, degree) + 1) * parameters.size();
   };
   if (numbers(1) > most) return 0;
   std::size_t degree = 1;
@@ -39,7 +39,7 @@ std::size_t degree_for(std::size_t parameters, std::size_t events) {
 Recentring::Recentring(const ParameterSpace& parameters, MatrixView theta, MatrixView scores,
                        std::span<const double> weights) {
   const std::size_t n = theta.rows(), d = parameters.size();
-  const std::size_t degree = degree_for(d, n);
+  const std::size_t degree = degree_for(parameters, n);
   if (degree == 0) return;
   for (const auto& parameter : parameters) {
     low_.push_back(parameter.low);

@@ -15,7 +15,8 @@ namespace neyman::across {
 /// score has a mean of zero at every θ. What q is off by in the mean at a θ adds up over the events
 /// of a dataset, and moves all estimates there; ε takes it away, and q stays normalised.
 ///
-/// ε is a sum of polynomials in θ. To second order, events that q has not learned from say
+/// ε is a sum of polynomials in θ, of harmonics in a periodic parameter, so that it goes on over
+/// the seam. To second order, events that q has not learned from say
 ///
 ///   Σ_i log q(x_i|θ_i + ε(θ_i)) = const + b·β − ½ β·G β,   b = Σ s_i P(θ_i),  G = Σ (s_i P)(s_i
 ///   P)ᵀ,

@@ -15,6 +15,7 @@
 #include "neyman/distributed/tasks.hpp"
 #include "ratios/designed_events.hpp"
 #include "ratios/linear_directions.hpp"
+#include "ratios/periodic_columns.hpp"
 #include "ratios/recentring.hpp"
 #include "ratios/separable_features.hpp"
 #include "ratios/separable_fit.hpp"
@@ -144,21 +145,32 @@ SeparableRatio::Config SeparableRatio::Config::from(Settings settings) {
   config.learning_rate =
       settings.number({"learning_rate", "the highest of a cosine with a short rise"},
                       config.learning_rate, Limits::positive());
+  config.periodic = across::read_periodic_features(settings);
   return config;
 }
 
-SeparableRatio::SeparableRatio(const Samples& events, const Design& design, const Config& config,
+SeparableRatio::SeparableRatio(const Samples& given, const Design& design, const Config& config,
                                Progress* progress, Tasks* tasks, std::span<const double> mean_signs)
     : ParameterizedRatio(design.parameters()) {
   constexpr const char* function = "SeparableRatio";
-  across::check_designed_events(function, events, design);
+  across::check_designed_events(function, given, design);
+  angles_ =
+      std::make_unique<across::PeriodicColumns>(function, config.periodic, given.feature_names);
+  ranges_ = std::make_unique<across::FeatureRanges>(given.x);
+  for (const auto& angle : *angles_) ranges_->go_round(angle.column);
+  Samples with_angles_told;
+  if (!angles_->empty()) {
+    with_angles_told = given;
+    angles_->told(given.x, with_angles_told.x);
+    with_angles_told.feature_names = default_feature_names(with_angles_told.x.cols());
+  }
+  const Samples& events = angles_->empty() ? given : with_angles_told;
   check_weights(function, events, mean_signs);
   check_at_least(function, "config.folds", config.folds, 2);
   check_at_least(function, "events.size()", events.size(), 20 * config.folds);
   const std::size_t d = parameters_.size(), n = events.size();
   basis_ = PolynomialBasis(parameters_, config.degree > 0 ? config.degree : default_degree(d));
   normaliser_ = PolynomialBasis(parameters_, normaliser_degree(d));
-  ranges_ = std::make_unique<across::FeatureRanges>(events.x);
 
   const auto partition =
       events.groups.empty()
@@ -368,6 +380,8 @@ LogRatios SeparableRatio::log_ratios(MatrixView x, std::span<const double> numer
   basis_.values(below, p1);
   normaliser_.values(above, c0);
   normaliser_.values(below, c1);
+  Matrix room;
+  const MatrixView told = angles_->told(x, room);
   LogRatios out(x.rows());
   const double share = 1.0 / static_cast<double>(folds_.size());
   for (const auto& fold : folds_) {
@@ -378,7 +392,7 @@ LogRatios SeparableRatio::log_ratios(MatrixView x, std::span<const double> numer
     for (std::size_t j = 0; j < v.size(); ++j)
       for (std::size_t k = 0; k < terms; ++k)
         v[j] += static_cast<double>(fold->coefficients[j * stride + k]) * (p0[k] - p1[k]);
-    fold->each_tile(x, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
+    fold->each_tile(told, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
       for (std::size_t r = 0; r < count; ++r) {
         double sum = -offset;
         const float* row = phi.data() + r * fold->features.stride();
@@ -560,6 +574,8 @@ std::unique_ptr<SummedRatio> SeparableRatio::over(MatrixView x,
   auto out = std::make_unique<SeparableSum>(basis_, normaliser_, *recentring_);
   for (std::size_t i = 0; i < x.rows(); ++i)
     out->events += event_weights.empty() ? 1.0 : event_weights[i];
+  Matrix room;
+  const MatrixView told = angles_->told(x, room);
   const double share = 1.0 / static_cast<double>(folds_.size());
   const std::size_t groups = folds_[0]->influence.rows();
   out->group_sums = Matrix(groups * folds_.size(), terms);
@@ -567,7 +583,7 @@ std::unique_ptr<SummedRatio> SeparableRatio::over(MatrixView x,
   for (std::size_t f = 0; f < folds_.size(); ++f) {
     const Fold& fold = *folds_[f];
     std::vector<double> phi_sum(fold.features.size(), 0.0);
-    fold.each_tile(x, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
+    fold.each_tile(told, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
       for (std::size_t r = 0; r < count; ++r) {
         const double u = event_weights.empty() ? 1.0 : event_weights[begin + r];
         const float* row = phi.data() + r * fold.features.stride();
@@ -630,12 +646,14 @@ Matrix SeparableRatio::functions_of(MatrixView x,
   check_same_size("SeparableRatio::functions", "x", x.cols(), features(),
                   "one column for each feature");
   const std::size_t terms = basis_.size();
+  Matrix room;
+  const MatrixView told = angles_->told(x, room);
   Matrix out(terms, x.rows());
   const double share = 1.0 / static_cast<double>(folds_.size());
   for (std::size_t f = 0; f < folds_.size(); ++f) {
     const Fold& fold = *folds_[f];
     std::vector<double> sums(terms);
-    fold.each_tile(x, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
+    fold.each_tile(told, [&](std::size_t begin, std::size_t count, const mlp::Buffer& phi) {
       for (std::size_t r = 0; r < count; ++r) {
         const float* row = phi.data() + r * fold.features.stride();
         std::fill(sums.begin(), sums.end(), 0.0);
@@ -656,6 +674,7 @@ void SeparableRatio::save(Archive& archive) const {
   archive.set("degree", basis_.degree());
   archive.set("normaliser_degree", normaliser_.degree());
   ranges_->save(archive);
+  angles_->save(archive);
   recentring_->save(archive.child("recentring"));
   archive.set("folds", folds_.size());
   for (std::size_t k = 0; k < folds_.size(); ++k)
@@ -671,6 +690,9 @@ SeparableRatio::SeparableRatio(const Archive& archive, ParameterSpace parameters
   basis_ = PolynomialBasis(parameters_, static_cast<std::size_t>(degree));
   normaliser_ = PolynomialBasis(parameters_, static_cast<std::size_t>(of_c));
   ranges_ = std::make_unique<across::FeatureRanges>(across::FeatureRanges::load(archive));
+  angles_ =
+      std::make_unique<across::PeriodicColumns>(across::PeriodicColumns::load(archive, features()));
+  const std::size_t inputs = features() + angles_->size();
   recentring_ = std::make_unique<across::Recentring>(
       archive.has_child("recentring")  // older ones: none
           ? across::Recentring::load(archive.child("recentring"), parameters_)
@@ -678,7 +700,7 @@ SeparableRatio::SeparableRatio(const Archive& archive, ParameterSpace parameters
   for (std::size_t k = 0; k < static_cast<std::size_t>(folds); ++k) {
     auto fold = std::make_unique<Fold>(Fold::load(archive.child("fold" + std::to_string(k))));
     const std::size_t size = fold->features.size(), groups = fold->influence.rows();
-    if (fold->whitening.features() != features() || fold->features.inputs() != features() ||
+    if (fold->whitening.features() != inputs || fold->features.inputs() != inputs ||
         fold->coefficients.size() != size * round_up(basis_.size(), 8) ||
         fold->influence.cols() != size * basis_.size() ||
         fold->normalisation.size() != normaliser_.size() ||

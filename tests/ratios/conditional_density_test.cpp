@@ -47,7 +47,7 @@ struct Fitted {
     options.batch_size = 128;
     options.epochs = std::max<std::size_t>(2, 400000 / n);
     const std::span<const std::uint32_t> order(all);
-    density = ConditionalDensity(side(given, rows.v), side(target, rows.u), target, {},
+    density = ConditionalDensity(side(given, rows.v), side(target, rows.u), given, target, {},
                                  order.subspan(n / 10), order.subspan(0, n / 10), options, nullptr);
   }
 
@@ -211,7 +211,7 @@ TEST(ConditionalDensity, OfAParameterStaysInItsRange) {
   options.batch_size = 128;
   const std::span<const std::uint32_t> order(all);
   const ConditionalDensity density(ConditionalDensity::side(given, x),
-                                   ConditionalDensity::side(target, theta), target, {},
+                                   ConditionalDensity::side(target, theta), given, target, {},
                                    order.subspan(2000), order.subspan(0, 2000), options, nullptr);
   Matrix grid(1001, 1);
   for (std::size_t g = 0; g <= 1000; ++g) grid(g, 0) = static_cast<double>(g) / 1000.0;
@@ -254,7 +254,9 @@ TEST(ConditionalDensity, SavesAndLoads) {
   const Fitted fitted(mixed, 2000, 3);
   Archive archive;
   fitted.density.save(archive);
-  const auto loaded = ConditionalDensity::load(archive, 1, fitted.target);
+  const auto& one_given = fitted.given;
+  const std::vector<FeatureScale> two_given(2, fitted.given[0]);
+  const auto loaded = ConditionalDensity::load(archive, one_given, fitted.target);
   const Rows rows(mixed, 50, 9);
   const auto v = Fitted::side(fitted.given, rows.v), u = Fitted::side(fitted.target, rows.u);
   std::vector<double> one(50), other(50);
@@ -262,14 +264,14 @@ TEST(ConditionalDensity, SavesAndLoads) {
   loaded.values(v, u, other.data());
   EXPECT_EQ(one, other);
   EXPECT_EQ(loaded.held_out(), fitted.density.held_out());
-  EXPECT_THROW(ConditionalDensity::load(archive, 2, fitted.target), FileError);
-  EXPECT_THROW(ConditionalDensity::load(archive, 1, {fitted.target[0]}), FileError);
+  EXPECT_THROW(ConditionalDensity::load(archive, two_given, fitted.target), FileError);
+  EXPECT_THROW(ConditionalDensity::load(archive, one_given, {fitted.target[0]}), FileError);
   Archive broken = archive;
   broken.child("factor0").set("last", std::vector<float>{1.0f});
-  EXPECT_THROW(ConditionalDensity::load(broken, 1, fitted.target), FileError);
+  EXPECT_THROW(ConditionalDensity::load(broken, one_given, fitted.target), FileError);
   broken = archive;
   broken.child("factor0").set("components", std::int64_t{100000});
-  EXPECT_THROW(ConditionalDensity::load(broken, 1, fitted.target), FileError);
+  EXPECT_THROW(ConditionalDensity::load(broken, one_given, fitted.target), FileError);
 }
 
 }  // namespace

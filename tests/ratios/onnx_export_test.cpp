@@ -356,6 +356,31 @@ TEST(ExportOnnx, SeparableRatios) {
   }
 }
 
+TEST(ExportOnnx, SeparableRatiosOfPhasesAndAngles) {
+  const ParameterSpace parameters({{"a", -1, 2, {}}, {"phase", -3, 3, {}, false, true}});
+  const Design design(parameters);
+  Samples events;
+  events.feature_names = default_feature_names(2);
+  events.parameter_names = parameters.names();
+  events.theta = design.draw(2000, 1, "theta");
+  events.x = Matrix(2000, 2);
+  RandomStream random(1, "events");
+  for (std::size_t i = 0; i < 2000; ++i) {
+    events.x(i, 0) = events.theta(i, 0) + random.normal();
+    events.x(i, 1) = events.theta(i, 1) + random.normal();
+  }
+  SeparableRatio::Config config;
+  config.hidden = {16};
+  config.epochs = 3;
+  config.periodic = {{"x1", -3, 3}};
+  const SeparableRatio ratio(events, design, config);
+  const Matrix x = events.x.take(std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const std::vector<double> top{0.5, 2.9}, bottom{-0.5, -2.8};
+  expect_equal(export_onnx(ratio),
+               {{"x", x}, {"numerator", row_of(top)}, {"denominator", row_of(bottom)}},
+               ratio.log_ratios(x, top, bottom), float_tolerance);
+}
+
 TEST(ExportOnnx, SeparableRatiosOfManyFeatures) {
   constexpr std::size_t features = 70;
   const Design design(two_parameters);

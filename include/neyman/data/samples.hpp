@@ -39,6 +39,14 @@ struct Samples {
   bool operator==(const Samples&) const = default;
 };
 
+/// A feature that is an angle, by its name: its values repeat after a period, from `low` to `high`.
+struct PeriodicFeature {
+  std::string name;
+  double low = 0.0, high = 1.0;
+
+  bool operator==(const PeriodicFeature&) const = default;
+};
+
 /// Default names x0, x1, … (or x alone for one feature).
 std::vector<std::string> default_feature_names(std::size_t count);
 

@@ -30,6 +30,13 @@ namespace neyman {
 /// Features go to their normal scores first, so that heavy tails, edges and units do not matter;
 /// values in steps (counts), categories and values that many events share have probabilities.
 ///
+/// Parameters and features that are periodic (`ParameterSpace`, `Config::periodic`) come to the
+/// networks as cosine and sine, so that nothing is told apart at the seam. Their densities are
+/// mixtures on the circle: q(φ) = Σ_c w_c exp(a_c cos φ + b_c sin φ) / (2π I_0(√(a_c² + b_c²))), of
+/// von Mises densities (Mardia and Jupp, Directional Statistics, 2000), normalised over it. Values
+/// outside of the period are wrapped. Periodic features of a few values, or in steps, are described
+/// as others of their kind.
+///
 /// `members` densities are trained, each without one of so many folds, which tells it when to stop.
 /// Their mean is taken, and, of the features, at θ + ε(θ): a smooth shift that makes the mean score
 /// of events that the members have not learned from zero at every θ, because what it is off by adds
@@ -52,6 +59,7 @@ class DensityRatio final : public ParameterizedRatio {
     std::size_t batch_size = 0;   ///< rows a step; 0: by their number, 32 to 512
     double learning_rate = 3e-3;  ///< the highest of a cosine with a short rise
     std::uint64_t seed = 0;
+    std::vector<PeriodicFeature> periodic = {};  ///< angles among the features
 
     /// Reads the keys of a [classifier] table, which have these fields' names.
     static Config from(Settings settings);
@@ -60,7 +68,8 @@ class DensityRatio final : public ParameterizedRatio {
   /// Trains on events with θ drawn from the design. Only ratios of their weights matter. Each
   /// member is one of the `tasks` where others share them.
   /// @throw ArgumentError where the events have no θ, a weight is negative, there are fewer than 20
-  ///   events a member, or the design has no density that is known (of = parameters).
+  ///   events a member, the design has no density that is known (of = parameters), or no feature
+  ///   has the name of a periodic one, or its period is empty.
   DensityRatio(const Samples& events, const Design& design, const Config& config,
                Progress* progress = nullptr, Tasks* tasks = nullptr);
   /// What `save` wrote.

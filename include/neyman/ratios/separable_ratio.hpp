@@ -18,6 +18,7 @@ namespace neyman {
 
 namespace across {
 class FeatureRanges;
+class PeriodicColumns;
 class Recentring;
 }  // namespace across
 
@@ -28,6 +29,9 @@ class Recentring;
 /// with P_k the polynomials of PolynomialBasis and f_k(x) = Σ_j φ_j(x) A_jk, where the φ_j are the
 /// last hidden layer of a network, the inputs themselves, and 1. Once f(x) is summed over a
 /// dataset, its likelihood at any θ costs no pass over the events.
+///
+/// A periodic parameter has harmonics cos kθ and sin kθ in the place of polynomials, and a periodic
+/// feature is told by its cosine and sine.
 ///
 /// Of more than 64 features the φ_j are, in the place of the inputs, at most 64 directions among
 /// them, which tell most of the P_k(θ) of the training events (partial least squares, de Jong
@@ -86,6 +90,7 @@ class SeparableRatio final : public ParameterizedRatio {
     bool normalise = true;        ///< step 3
     bool recentre = true;         ///< step 4
     std::uint64_t seed = 0;
+    std::vector<PeriodicFeature> periodic = {};  ///< angles among the features
 
     /// Reads the keys of a [classifier] table, which have these fields' names.
     static Config from(Settings settings);
@@ -143,6 +148,7 @@ class SeparableRatio final : public ParameterizedRatio {
 
   PolynomialBasis basis_, normaliser_;
   std::unique_ptr<across::FeatureRanges> ranges_;
+  std::unique_ptr<across::PeriodicColumns> angles_;
   std::unique_ptr<across::Recentring> recentring_;
   std::vector<std::unique_ptr<Fold>> folds_;
 };
