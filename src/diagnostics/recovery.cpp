@@ -100,7 +100,9 @@ class Gradients {
       auto low = point, high = point;
       // The same way on both sides, so that the skewness of a likelihood cancels to first order.
       const double reach =
-          std::min({step, point[p] - parameters[p].low, parameters[p].high - point[p]});
+          parameters[p].periodic
+              ? std::min(step, 0.25 * parameters[p].range())
+              : std::min({step, point[p] - parameters[p].low, parameters[p].high - point[p]});
       if (!(reach > 0.0)) return false;
       low[p] -= reach;
       high[p] += reach;
@@ -191,8 +193,9 @@ Recovery recover(const Fit& fit, double data_events,
     auto point = estimate.point;
     for (std::size_t i = 0; i < which.size(); ++i) {
       const std::size_t p = which[i];
-      point[p] =
-          std::clamp(point[p] + by[static_cast<Index>(i)], parameters[p].low, parameters[p].high);
+      const double to = point[p] + by[static_cast<Index>(i)];
+      point[p] = parameters[p].periodic ? parameters[p].wrapped(to)
+                                        : std::clamp(to, parameters[p].low, parameters[p].high);
     }
     return point;
   };

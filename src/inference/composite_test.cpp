@@ -37,7 +37,7 @@ Degrees count_degrees(const CompositeHypothesis& null, const ParameterSpace& spa
       const double value = *null.fixed[p];
       check_in_range("composite_test", "fixed[" + range.name + "]", value, range.low, range.high);
       ++out.total;
-      one_sided += value == range.low || value == range.high ? 1 : 0;
+      one_sided += !range.periodic && (value == range.low || value == range.high) ? 1 : 0;
     }
     if (confined) {
       const auto [low, high] = *null.ranges[p];

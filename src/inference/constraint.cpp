@@ -158,6 +158,14 @@ ConstrainedLikelihood::ConstrainedLikelihood(std::shared_ptr<const Likelihood> o
                     fmt::format("below {}", of_->parameters().size()));
 }
 
+double ConstrainedLikelihood::value_of(const Constraint& constraint,
+                                       std::span<const double> point) const {
+  const auto& parameter = of_->parameters()[constraint.parameter()];
+  const double value = point[constraint.parameter()];
+  if (!parameter.periodic || constraint.kind() != Constraint::Kind::gaussian) return value;
+  return constraint.observed() + parameter.difference(value, constraint.observed());
+}
+
 double ConstrainedLikelihood::operator()(std::span<const double> point,
                                          std::span<double> gradient) const {
   const auto forbid = [&] {
@@ -166,7 +174,7 @@ double ConstrainedLikelihood::operator()(std::span<const double> point,
   };
   double sum = 0.0;
   for (const auto& constraint : constraints_) {
-    const double term = constraint.log_density(point[constraint.parameter()]);
+    const double term = constraint.log_density(value_of(constraint, point));
     if (term <= forbidden) return forbid();
     sum += term;
   }
@@ -174,7 +182,7 @@ double ConstrainedLikelihood::operator()(std::span<const double> point,
   if (value <= forbidden) return forbid();
   if (!gradient.empty())
     for (const auto& constraint : constraints_)
-      gradient[constraint.parameter()] += constraint.derivative(point[constraint.parameter()]);
+      gradient[constraint.parameter()] += constraint.derivative(value_of(constraint, point));
   return value + sum;
 }
 
@@ -183,7 +191,7 @@ std::optional<double> ConstrainedLikelihood::second_derivatives(std::span<const 
                                                                 Matrix& hessian) const {
   double sum = 0.0;
   for (const auto& constraint : constraints_) {
-    const double term = constraint.log_density(point[constraint.parameter()]);
+    const double term = constraint.log_density(value_of(constraint, point));
     if (term <= forbidden) return std::nullopt;
     sum += term;
   }
@@ -191,8 +199,8 @@ std::optional<double> ConstrainedLikelihood::second_derivatives(std::span<const 
   if (!value) return std::nullopt;
   for (const auto& constraint : constraints_) {
     const std::size_t p = constraint.parameter();
-    gradient[p] += constraint.derivative(point[p]);
-    hessian(p, p) += constraint.second_derivative(point[p]);
+    gradient[p] += constraint.derivative(value_of(constraint, point));
+    hessian(p, p) += constraint.second_derivative(value_of(constraint, point));
   }
   return *value + sum;
 }

@@ -50,7 +50,7 @@ struct Grid {
 /// Even steps over a window; for each of the maxima, which are ordered by height, the nearest inner
 /// node is moved to it.
 std::vector<double> coarse_line(const FitRange& window, const std::vector<Maximum>& maxima,
-                                std::size_t parameter) {
+                                std::size_t parameter, const Parameter& range) {
   std::vector<double> out(coarse_cells + 1);
   const double step = (window.high - window.low) / static_cast<double>(coarse_cells);
   for (std::size_t i = 0; i < coarse_cells; ++i)
@@ -58,7 +58,9 @@ std::vector<double> coarse_line(const FitRange& window, const std::vector<Maximu
   out.back() = window.high;
   std::vector<bool> moved(out.size(), false);
   for (const auto& maximum : maxima) {
-    const double at = maximum.point[parameter];
+    const double middle = 0.5 * (window.low + window.high);
+    const double at = range.periodic ? middle + range.difference(maximum.point[parameter], middle)
+                                     : maximum.point[parameter];
     if (!(at > window.low && at < window.high)) continue;
     const auto nearest = std::clamp<std::size_t>(
         static_cast<std::size_t>(std::lround((at - window.low) / step)), 1, coarse_cells - 1);
@@ -339,9 +341,13 @@ class Tracer {
 FitRange choose_window(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
                        double threshold, const std::optional<FitRange>& given, const char* name) {
   const auto& range = likelihood.parameters()[parameter];
-  if (given) {
+  if (given && !range.periodic) {
     check_in_range("contours", fmt::format("{}.low", name), given->low, range.low, range.high);
     check_in_range("contours", fmt::format("{}.high", name), given->high, range.low, range.high);
+  }
+  if (given) {
+    check_finite("contours", fmt::format("{}.low", name), given->low);
+    check_finite("contours", fmt::format("{}.high", name), given->high);
     if (!(given->low < given->high))
       fail_argument("contours", fmt::format("{}.high", name), fmt::format("{}", given->high),
                     fmt::format("above {}", given->low));
@@ -349,6 +355,12 @@ FitRange choose_window(const Likelihood& likelihood, const Fit& best, std::size_
   }
   const auto region = likelihood_interval(likelihood, best, parameter, 0.0, threshold);
   const double more = margin * (region.high - region.low);
+  if (range.periodic) {
+    // Over the seam, but not further than once round.
+    const double middle = 0.5 * (region.low + region.high), half = 0.5 * range.range();
+    return {std::max(middle - half, region.low - more),
+            std::min(middle + half, region.high + more)};
+  }
   return {region.low_at_bound ? range.low : std::max(range.low, region.low - more),
           region.high_at_bound ? range.high : std::min(range.high, region.high + more)};
 }
@@ -375,8 +387,8 @@ std::optional<Maximum> trace_all(const Likelihood& likelihood, const Fit& best, 
   for (std::size_t m = 1; m < best.maxima.size(); ++m)
     if (2.0 * (best.log_likelihood - best.maxima[m].log_likelihood) <= largest)
       maxima.push_back(best.maxima[m]);
-  const auto x = coarse_line(x_window, maxima, first);
-  const auto y = coarse_line(y_window, maxima, second);
+  const auto x = coarse_line(x_window, maxima, first, likelihood.parameters()[first]);
+  const auto y = coarse_line(y_window, maxima, second, likelihood.parameters()[second]);
   const Profile profile(likelihood, best, {first, second});
   using Row = std::vector<Profile::Value>;
   const auto one_row = [&](std::size_t j) {

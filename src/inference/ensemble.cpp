@@ -59,6 +59,9 @@ DatasetFit fit_dataset(const EnsembleConfig& config, const Likelihood& likelihoo
   auto found = fit(likelihood, options);
   out.ok = found.ok();
   out.point = found.point;
+  for (std::size_t p = 0; p < out.point.size(); ++p)
+    if (const auto& parameter = likelihood.parameters()[p]; parameter.periodic)
+      out.point[p] = config.point[p] + parameter.difference(found.point[p], config.point[p]);
   out.statistic = test_statistic(likelihood, found, config.point);
   for (const std::size_t parameter : config.interest) {
     std::vector<std::optional<double>> fixed(config.point.size());

@@ -109,7 +109,7 @@ Starts choose_starts(FreeProblem& problem, const FitOptions& options) {
                    [](const auto& a, const auto& b) { return a.value < b.value; });
   const auto distance = [&](const std::vector<double>& a, const std::vector<double>& b) {
     double square = 0.0;
-    for (std::size_t i = 0; i < n; ++i) square += (a[i] - b[i]) * (a[i] - b[i]);
+    for (std::size_t i = 0; i < n; ++i) square += std::pow(problem.apart(i, a[i], b[i]), 2);
     return std::sqrt(square);
   };
   const double spacing =
@@ -149,16 +149,29 @@ std::optional<Judgement> search_quickly(FreeProblem& problem, bool gradients) {
   return follow_gradient(problem);
 }
 
-/// Where a search has ended.
+/// The place where a search has ended.
 struct Ended {
-  std::vector<double> unit;
+  std::vector<double> place;
   double value;
 };
 
-bool same_place(const Ended& a, const Ended& b) {
-  for (std::size_t i = 0; i < a.unit.size(); ++i)
-    if (std::abs(a.unit[i] - b.unit[i]) > 1e-3) return false;
+bool same_place(const FreeProblem& problem, const Ended& a, const Ended& b) {
+  for (std::size_t i = 0; i < a.place.size(); ++i)
+    if (std::abs(problem.apart(i, a.place[i], b.place[i])) > 1e-3) return false;
   return true;
+}
+
+/// From the problem's best point to a maximum; over where the box is cut, if it leads there.
+void climb(FreeProblem& problem, bool gradients) {
+  constexpr int most_turns = 4;
+  for (int turn = 0;; ++turn) {
+    if (!gradients)
+      minimise_values(problem, 0.1, 1e-9);
+    else if (!follow_newton(problem))
+      minimise(problem, {nlopt::LD_SLSQP, 200, problem.scale(), 0.0, 1e-9, 1e-10});
+    if (!problem.at_cut() || turn == most_turns) return;
+    problem.turn(problem.to_place(problem.best()));
+  }
 }
 
 /// Follows starts to their maxima, leaves the highest as the problem's best and returns all.
@@ -171,23 +184,21 @@ std::vector<Ended> follow_starts(FreeProblem& problem, const Starts& starts, boo
   for (std::size_t s = 0; s < starts.points.size(); ++s) {
     if (s >= starts.at_any_rate && in_vain >= patience) break;
     problem.restart();
-    problem(starts.points[s]);
-    if (!gradients)
-      minimise_values(problem, 0.1, 1e-9);
-    else if (!follow_newton(problem))
-      minimise(problem, {nlopt::LD_SLSQP, 200, problem.scale(), 0.0, 1e-9, 1e-10});
+    problem(problem.turn(starts.points[s]));
+    climb(problem, gradients);
+    const Ended end{problem.to_place(problem.best()), problem.best_value()};
     // The same maximum once more differs by rounding; the first stays.
-    if (best.empty() || problem.best_value() < best_value - 1e-8 * (1.0 + std::abs(best_value))) {
-      best = problem.best();
-      best_value = problem.best_value();
+    if (best.empty() || end.value < best_value - 1e-8 * (1.0 + std::abs(best_value))) {
+      best = end.place;
+      best_value = end.value;
     }
-    const Ended end{problem.best(), problem.best_value()};
-    const bool known = std::any_of(ends.begin(), ends.end(),
-                                   [&](const Ended& other) { return same_place(end, other); });
+    const bool known = std::any_of(ends.begin(), ends.end(), [&](const Ended& other) {
+      return same_place(problem, end, other);
+    });
     in_vain = known ? in_vain + 1 : 0;
     if (!known) ends.push_back(end);
   }
-  problem.set_best(best, best_value);
+  problem.set_best(problem.turn(best), best_value);
   return ends;
 }
 
@@ -195,14 +206,14 @@ std::vector<Ended> follow_starts(FreeProblem& problem, const Starts& starts, boo
 /// top, each hill once, the highest first.
 std::vector<Maximum> maxima_among(const std::vector<Ended>& ends, FreeProblem& problem,
                                   const Likelihood& likelihood, bool gradients) {
-  const Ended best{problem.best(), problem.best_value()};
-  std::vector<Maximum> out = {{problem.to_point(best.unit), -best.value}};
+  const Ended best{problem.to_place(problem.best()), problem.best_value()};
+  std::vector<Maximum> out = {{problem.to_point(problem.best()), -best.value}};
   auto sorted = ends;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Ended& a, const Ended& b) { return a.value < b.value; });
   for (const auto& end : sorted) {
-    if (2.0 * (end.value - best.value) > Fit::far || same_place(end, best)) continue;
-    problem.set_best(end.unit, end.value);
+    if (2.0 * (end.value - best.value) > Fit::far || same_place(problem, end, best)) continue;
+    problem.set_best(problem.turn(end.place), end.value);
     if (gradients && !follow_gradient(problem)) continue;  // no maximum
     const Maximum top{problem.to_point(problem.best()), -problem.best_value()};
     const bool known = std::any_of(out.begin(), out.end(), [&](const Maximum& other) {
@@ -210,7 +221,7 @@ std::vector<Maximum> maxima_among(const std::vector<Ended>& ends, FreeProblem& p
     });
     if (!known) out.push_back(top);
   }
-  problem.set_best(best.unit, best.value);
+  problem.set_best(problem.turn(best.place), best.value);
   std::stable_sort(out.begin() + 1, out.end(), [](const Maximum& a, const Maximum& b) {
     return a.log_likelihood > b.log_likelihood;
   });
@@ -221,6 +232,7 @@ Judgement search(FreeProblem& problem, const FitOptions& options, bool gradients
                  std::vector<Ended>& ends) {
   auto starts = choose_starts(problem, options);
   if (!options.covariance && starts.points.size() == 1) {
+    problem.turn(starts.points[0]);
     if (auto quick = search_quickly(problem, gradients)) return std::move(*quick);
     if (-problem.best_value() < options.least) {
       minimise(problem, {nlopt::LD_SLSQP, 100, problem.scale(), 0.0, 1e-9, 1e-10});
@@ -230,7 +242,7 @@ Judgement search(FreeProblem& problem, const FitOptions& options, bool gradients
         return out;
       }
     }
-    starts.points = {problem.best()};
+    starts.points = {problem.to_place(problem.best())};
   }
   ends = follow_starts(problem, starts, gradients);
   auto out = judge_and_step(problem, options, gradients);

@@ -19,6 +19,7 @@ FreeProblem::FreeProblem(const Likelihood& likelihood, const FitOptions& options
   point_.resize(space.size());
   for (std::size_t p = 0; p < space.size(); ++p) {
     FitRange range{space[p].low, space[p].high};
+    const bool whole = options.ranges.empty() || !options.ranges[p];
     if (!options.ranges.empty() && options.ranges[p]) {
       range = *options.ranges[p];
       check_in_range("fit", "ranges[" + space[p].name + "].low", range.low, space[p].low,
@@ -34,11 +35,32 @@ FreeProblem::FreeProblem(const Likelihood& likelihood, const FitOptions& options
     } else {
       free_.push_back(p);
       ranges_.push_back(range);
+      round_.push_back(space[p].periodic && whole);
+      turns_.push_back(0.0);
       scale_.push_back(options.scale.empty() || !(options.scale[p] > 0.0)
                            ? 1.0
                            : std::min(1.0, options.scale[p] / (range.high - range.low)));
     }
   }
+}
+
+std::vector<double> FreeProblem::turn(std::vector<double> place) {
+  const auto best = to_place(best_.empty() ? std::vector<double>(size(), 0.5) : best_);
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!round_[i]) continue;
+    turns_[i] = place[i] - 0.5;
+    place[i] = 0.5;
+    if (!best_.empty()) best_[i] = turned(best[i], -turns_[i]);
+    derivatives_.unit.clear();
+  }
+  return place;
+}
+
+bool FreeProblem::at_cut() const {
+  constexpr double hair = 1e-6;
+  for (std::size_t i = 0; i < size(); ++i)
+    if (round_[i] && (best_[i] < hair || best_[i] > 1.0 - hair)) return true;
+  return false;
 }
 
 const FreeProblem::Derivatives* FreeProblem::derivatives(const std::vector<double>& unit) {

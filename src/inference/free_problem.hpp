@@ -28,7 +28,9 @@ using Objective = std::function<double(const std::vector<double>&)>;
 /// The same, with the gradient where that is not empty.
 using Function = std::function<double(const std::vector<double>&, std::vector<double>&)>;
 
-/// −ℓ over the free parameters alone, each scaled to [0, 1] of its range.
+/// −ℓ over the free parameters alone, each scaled to [0, 1] of its range. Periodic parameters have
+/// no ends: the unit box is cut where `turn` says, and a point that was turned to is in its middle.
+/// What outlives a turn is kept as places: points of the box that is cut at the ends of the ranges.
 class FreeProblem {
  public:
   FreeProblem(const Likelihood& likelihood, const FitOptions& options);
@@ -48,16 +50,36 @@ class FreeProblem {
 
   std::vector<double> to_point(const std::vector<double>& unit) const {
     auto point = point_;
+    const auto place = to_place(unit);
     for (std::size_t i = 0; i < size(); ++i)
       point[free_[i]] =
-          std::clamp(ranges_[i].low + unit[i] * range(i), ranges_[i].low, ranges_[i].high);
+          std::clamp(ranges_[i].low + place[i] * range(i), ranges_[i].low, ranges_[i].high);
     return point;
   }
   std::vector<double> to_unit(std::span<const double> point) const {
     std::vector<double> unit;
-    for (std::size_t i = 0; i < size(); ++i)
-      unit.push_back(std::clamp((point[free_[i]] - ranges_[i].low) / range(i), 0.0, 1.0));
+    for (std::size_t i = 0; i < size(); ++i) {
+      const double u = (point[free_[i]] - ranges_[i].low) / range(i);
+      unit.push_back(round_[i] ? turned(u, -turns_[i]) : std::clamp(u, 0.0, 1.0));
+    }
     return unit;
+  }
+  std::vector<double> to_place(std::vector<double> unit) const {
+    for (std::size_t i = 0; i < size(); ++i)
+      if (round_[i]) unit[i] = turned(unit[i], turns_[i]);
+    return unit;
+  }
+  /// Turns the box so that a place comes to its middle, as far as parameters are periodic, and
+  /// gives the place as a point of the box. The best point goes with it.
+  std::vector<double> turn(std::vector<double> place);
+  /// Whether the best point lies where the box is cut.
+  bool at_cut() const;
+  /// Whether a parameter has no ends here.
+  bool round(std::size_t i) const { return round_[i]; }
+  /// From b to a in one parameter, the shorter way round.
+  double apart(std::size_t i, double a, double b) const {
+    const double d = a - b;
+    return round_[i] ? d - std::round(d) : d;
   }
 
   double operator()(const std::vector<double>& unit) {
@@ -113,6 +135,10 @@ class FreeProblem {
   const std::vector<double>& best() const { return best_; }
 
  private:
+  static double turned(double u, double by) {
+    const double v = u + by;
+    return v - std::floor(v);
+  }
   double note(const std::vector<double>& unit, double value) {
     if (!(value < forbidden_value)) value = -Likelihood::forbidden;  // NaN too
     if (best_.empty() || value < best_value_) {
@@ -125,6 +151,8 @@ class FreeProblem {
   const Likelihood& likelihood_;
   std::vector<std::size_t> free_;
   std::vector<FitRange> ranges_;
+  std::vector<bool> round_;    // periodic, and free over all of the period
+  std::vector<double> turns_;  // from a point of the box to its place
   std::vector<double> scale_;  // of the free parameters, in the unit scale
   std::vector<double> point_, full_;
   Derivatives derivatives_;  // of the last point

@@ -443,8 +443,19 @@ void GaussianProcess::State::set_scale(double mean_scale) {
   problem.prior_variance = mean_scale * mean_scale * spread * spread;
 }
 
+namespace {
+
+/// The kernel knows nothing of turns: to it, a periodic parameter has two ends.
+ParameterSpace with_ends(const ParameterSpace& box) {
+  std::vector<Parameter> parameters(box.begin(), box.end());
+  for (auto& parameter : parameters) parameter.periodic = false;
+  return ParameterSpace(std::move(parameters));
+}
+
+}  // namespace
+
 GaussianProcess::GaussianProcess(ParameterSpace box, Config config)
-    : box_(std::move(box)), config_(config) {
+    : box_(with_ends(box)), config_(config) {
   check_at_least("GaussianProcess", "parameters", box_.size(), 1);
   check_at_least("GaussianProcess", "starts", config_.starts, 1);
   check_at_least("GaussianProcess", "evaluations", config_.evaluations, 1);

@@ -166,7 +166,8 @@ bool step_aside(FreeProblem& problem) {
   const double value = problem.best_value();
   for (std::size_t i = 0; i < problem.size(); ++i) {
     auto beside = unit;
-    const double step = problem.scale()[i];
+    // Half a turn away there may be another hill.
+    const double step = problem.round(i) ? std::min(0.1, problem.scale()[i]) : problem.scale()[i];
     beside[i] = unit[i] + step <= 1.0 ? unit[i] + step : std::max(0.0, unit[i] - step);
     if (problem(beside) < value - problem.rounding()) return true;
   }

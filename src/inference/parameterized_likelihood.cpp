@@ -15,6 +15,8 @@ ParameterizedLikelihood::ParameterizedLikelihood(const ParameterizedRatio& ratio
 
 double ParameterizedLikelihood::operator()(std::span<const double> point,
                                            std::span<double> gradient) const {
+  // What is learned may know nothing of turns.
+  if (parameters().periodic()) return (*sum_)(parameters().wrapped(point), gradient);
   return (*sum_)(point, gradient);
 }
 
@@ -67,7 +69,7 @@ DensityLikelihood::DensityLikelihood(ParameterSpace parameters, DistributionPtr 
 double DensityLikelihood::value(std::span<const double> point) const {
   std::vector<double> log_densities;
   try {
-    log_densities = log_density(*distribution_, point, x_);
+    log_densities = log_density(*distribution_, parameters_.wrapped(point), x_);
   } catch (const ArgumentError&) {
     return forbidden;  // a sigma that is not positive at this θ, for example
   }
@@ -87,8 +89,10 @@ double DensityLikelihood::operator()(std::span<const double> point,
   for (std::size_t p = 0; p < moved.size(); ++p) {
     const auto& parameter = parameters_[p];
     const double step = 1e-5 * (parameter.high - parameter.low);
-    const double high = std::min(parameter.high, point[p] + step);
-    const double low = std::max(parameter.low, point[p] - step);
+    const double high =
+        parameter.periodic ? point[p] + step : std::min(parameter.high, point[p] + step);
+    const double low =
+        parameter.periodic ? point[p] - step : std::max(parameter.low, point[p] - step);
     moved[p] = high;
     const double above = value(moved);
     moved[p] = low;

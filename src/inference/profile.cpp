@@ -69,8 +69,9 @@ std::vector<double> Profile::predict(std::span<const double> values) const {
   auto point = best_.point;
   for (std::size_t p = 0; p < point.size(); ++p) {
     for (std::size_t j = 0; j < held_.size(); ++j)
-      point[p] += regression_(p, j) * (values[j] - best_.point[held_[j]]);
-    point[p] = std::clamp(point[p], space[p].low, space[p].high);
+      point[p] += regression_(p, j) * space[held_[j]].difference(values[j], best_.point[held_[j]]);
+    point[p] = space[p].periodic ? space[p].wrapped(point[p])
+                                 : std::clamp(point[p], space[p].low, space[p].high);
   }
   for (std::size_t j = 0; j < held_.size(); ++j) point[held_[j]] = values[j];
   return point;
@@ -130,10 +131,12 @@ bool Profile::find_top(std::size_t free, Value& out) const {
     point[free] = value;
     return likelihood_(point);
   };
-  const auto top =
-      enclosed_top(along, out.point[free], 0.5 * scale_[free], parameter.low, parameter.high);
+  const double half = 0.5 * parameter.range(), from = out.point[free];
+  const auto top = enclosed_top(along, from, 0.5 * scale_[free],
+                                parameter.periodic ? from - half : parameter.low,
+                                parameter.periodic ? from + half : parameter.high);
   if (!top) return false;
-  out.point[free] = top->at;
+  out.point[free] = parameter.wrapped(top->at);
   out.log_likelihood = top->value;
   return true;
 }
@@ -152,16 +155,17 @@ std::vector<double> Profile::held_at(std::span<const double> values,
 
 bool Profile::another_branch(std::span<const double> values, const Value& neighbour,
                              const std::vector<double>& point) const {
-  constexpr double near = 3.0;             // conditional errors
+  constexpr double near = 3.0;  // conditional errors
+  const auto& space = likelihood_.parameters();
   bool as_it_is = false, shifted = false;  // whether these are far from the point
   for (std::size_t p = 0; p < point.size(); ++p) {
     if (std::find(held_.begin(), held_.end(), p) != held_.end()) continue;
     double shift = 0.0;
     for (std::size_t j = 0; j < held_.size(); ++j)
-      shift += regression_(p, j) * (values[j] - neighbour.point[held_[j]]);
-    const double away = point[p] - neighbour.point[p];
+      shift += regression_(p, j) * space[held_[j]].difference(values[j], neighbour.point[held_[j]]);
+    const double away = space[p].difference(point[p], neighbour.point[p]);
     as_it_is |= std::abs(away) > near * scale_[p];
-    shifted |= std::abs(away - shift) > near * scale_[p];
+    shifted |= std::abs(space[p].difference(away, shift)) > near * scale_[p];
   }
   return as_it_is && shifted;
 }
@@ -188,8 +192,16 @@ Profile::Value Profile::follow(std::span<const double> values, std::vector<doubl
   return out;
 }
 
-Profile::Value Profile::operator()(std::span<const double> values, const Value* neighbour,
+std::vector<double> Profile::in_periods(std::span<const double> values) const {
+  std::vector<double> out(values.begin(), values.end());
+  for (std::size_t j = 0; j < held_.size(); ++j)
+    out[j] = likelihood_.parameters()[held_[j]].wrapped(out[j]);
+  return out;
+}
+
+Profile::Value Profile::operator()(std::span<const double> at, const Value* neighbour,
                                    const Value* other) const {
+  const auto values = in_periods(at);
   Value out;
   out.point = predict(values);
   if (held_.size() == out.point.size()) {
@@ -224,8 +236,9 @@ Profile::Value Profile::operator()(std::span<const double> values, const Value* 
   return out;
 }
 
-Profile::Value Profile::improve(std::span<const double> values, Value known,
+Profile::Value Profile::improve(std::span<const double> at, Value known,
                                 const Value& neighbour) const {
+  const auto values = in_periods(at);
   if (held_.size() == known.point.size() || !another_branch(values, neighbour, known.point))
     return known;
   auto again = follow(values, held_at(values, neighbour.point));
@@ -348,8 +361,11 @@ Surface scan_surface(const Likelihood& likelihood, const Fit& best, std::size_t 
                                 const std::vector<double>& values) {
     const auto& range = likelihood.parameters()[parameter];
     for (std::size_t i = 0; i < values.size(); ++i)
-      check_in_range("scan_surface", fmt::format("{}[{}]", name, i), values[i], range.low,
-                     range.high);
+      if (range.periodic)
+        check_finite("scan_surface", fmt::format("{}[{}]", name, i), values[i]);
+      else
+        check_in_range("scan_surface", fmt::format("{}[{}]", name, i), values[i], range.low,
+                       range.high);
   };
   check_values("x", first, x);
   check_values("y", second, y);

@@ -25,10 +25,10 @@ class Profile {
   Profile(const Likelihood& likelihood, const Fit& best, std::vector<std::size_t> held,
           double reach = most);
 
-  /// At these values of the held parameters. The search starts from the highest of: the points of
-  /// the neighbours (null: none), each of the fit's maxima, and the point that its covariance
-  /// predicts. A neighbour that lies on another branch than where it arrives is followed, too, and
-  /// the higher branch is taken.
+  /// At these values of the held parameters, of which periodic ones may be anywhere on the line.
+  /// The search starts from the highest of: the points of the neighbours (null: none), each of the
+  /// fit's maxima, and the point that its covariance predicts. A neighbour that lies on another
+  /// branch than where it arrives is followed, too, and the higher branch is taken.
   Value operator()(std::span<const double> values, const Value* neighbour,
                    const Value* other = nullptr) const;
   /// The higher of a value that is known here and what following a neighbour leads to.
@@ -40,6 +40,7 @@ class Profile {
   /// Errors of each parameter with all others fixed, the natural unit of a search.
   void set_conditional_scale();
   std::vector<double> predict(std::span<const double> values) const;
+  std::vector<double> in_periods(std::span<const double> values) const;
   /// A point with the held parameters at these values.
   std::vector<double> held_at(std::span<const double> values, std::vector<double> point) const;
   /// Whether a neighbour's branch is another than the one of a point.

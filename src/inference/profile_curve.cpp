@@ -46,6 +46,11 @@ ProfileCurve::ProfileCurve(const Likelihood& likelihood, const Fit& best, std::s
       most_(most),
       range_(likelihood.parameters()[parameter]),
       profile_(likelihood, best, {parameter}, 4.0 * most + 10.0) {
+  if (range_.periodic) {
+    const double half = 0.5 * range_.range();
+    range_.low = best.point[parameter] - half;
+    range_.high = best.point[parameter] + half;
+  }
   sloping_ = best.simulation_known && !best.gradient_covariance.empty() &&
              !best.statistical_error_known(parameter);
   for (std::size_t m = 1; m < best.maxima.size(); ++m)
@@ -53,14 +58,17 @@ ProfileCurve::ProfileCurve(const Likelihood& likelihood, const Fit& best, std::s
   known_[best.point[parameter]] = {0.0, best.log_likelihood, best.point, true};
   for (std::size_t m = 1; m < best.maxima.size(); ++m) {
     const auto& other = best.maxima[m];
-    auto& value = known_[other.point[parameter]];
+    auto& value = known_[place_of(other)];
     if (!value.point.empty() && value.log_likelihood >= other.log_likelihood) continue;
     value = {std::max(0.0, 2.0 * (best.log_likelihood - other.log_likelihood)),
              other.log_likelihood, other.point, true};
   }
 }
 
-const Profile::Value& ProfileCurve::at(double value) {
+double ProfileCurve::placed(double value) const { return range_.wrapped(value); }
+
+const Profile::Value& ProfileCurve::at(double asked) {
+  const double value = placed(asked);
   const auto above = known_.lower_bound(value);
   if (above != known_.end() && above->first == value) return above->second;
   const Value* right = above == known_.end() ? nullptr : &above->second;
@@ -84,7 +92,9 @@ double ProfileCurve::raised_around_maxima(double threshold, const Value& at) con
     double distance = 0.0;
     for (std::size_t p = 0; p < maximum.point.size(); ++p) {
       const auto& parameter = likelihood_.parameters()[p];
-      distance += std::pow((at.point[p] - maximum.point[p]) / (parameter.high - parameter.low), 2);
+      distance += std::pow(
+          parameter.difference(at.point[p], maximum.point[p]) / (parameter.high - parameter.low),
+          2);
     }
     if (nearest != nullptr && distance >= least) continue;
     least = distance;
@@ -97,11 +107,13 @@ double ProfileCurve::raised_around_maxima(double threshold, const Value& at) con
 
 double ProfileCurve::raised_at_slope(double threshold, const Value& at) const {
   const auto& covariance = best_.gradient_covariance;
+  const auto away = [&](std::size_t p) {
+    return likelihood_.parameters()[p].difference(at.point[p], best_.point[p]);
+  };
   double variance = 0.0;
   for (std::size_t p = 0; p < covariance.rows(); ++p)
     for (std::size_t q = 0; q < covariance.cols(); ++q)
-      variance +=
-          covariance(p, q) * (at.point[p] - best_.point[p]) * (at.point[q] - best_.point[q]);
+      variance += covariance(p, q) * away(p) * away(q);
   return threshold + 2.0 * std::sqrt(threshold * std::max(0.0, variance));
 }
 
@@ -171,18 +183,23 @@ void ProfileCurve::search_valleys() {
   std::vector<Valley> valleys;
   const auto is_maximum = [&](double value) {
     return std::any_of(best_.maxima.begin(), best_.maxima.end(),
-                       [&](const Maximum& m) { return m.point[parameter_] == value; });
+                       [&](const Maximum& m) { return place_of(m) == value; });
   };
   for (auto i = known_.begin(); i != known_.end(); ++i) {
-    const bool first = i == known_.begin(), last = std::next(i) == known_.end();
+    bool first = i == known_.begin(), last = std::next(i) == known_.end();
+    if (range_.periodic && last && !first) continue;  // it is the first one
+    // Of a circle, the value before the first lies at its other end.
+    const bool over_cut = range_.periodic && first && known_.size() > 2;
+    const auto before = over_cut ? std::prev(known_.end(), 2) : first ? i : std::prev(i);
+    const double low = over_cut ? before->first - range_.range() : before->first;
+    first = first && !over_cut;
     if ((first && last) || i->first == best_.point[parameter_] || is_maximum(i->first)) continue;
     const double here = i->second.statistic;
     // What a flat stretch and rounding leave is no valley.
     const double depth = 1e-3 + 10.0 * best_.roughness;
-    if (!first && std::prev(i)->second.statistic < here + (last ? depth : 1e-9)) continue;
+    if (!first && before->second.statistic < here + (last ? depth : 1e-9)) continue;
     if (!last && std::next(i)->second.statistic < here + (first ? depth : 1e-9)) continue;
-    valleys.push_back({first ? i->first : std::prev(i)->first, i->first,
-                       last ? i->first : std::next(i)->first, here});
+    valleys.push_back({low, i->first, last ? i->first : std::next(i)->first, here});
   }
   std::stable_sort(valleys.begin(), valleys.end(),
                    [](const Valley& a, const Valley& b) { return a.statistic < b.statistic; });
@@ -194,7 +211,7 @@ void ProfileCurve::search_valleys() {
       const auto found = boost::math::tools::brent_find_minima(
           [&](double value) {
             const double statistic = at(value).statistic;
-            if (statistic < known_.at(lowest).statistic) lowest = value;
+            if (statistic < known_.at(lowest).statistic) lowest = placed(value);
             return statistic;
           },
           valley.low, valley.high, valley_bits, values);
@@ -244,6 +261,15 @@ Interval ProfileCurve::of_parabola(double level, double threshold) const {
   const double half = best_.statistical_error(parameter_) * std::sqrt(threshold);
   Interval interval;
   interval.level = level;
+  if (range_.periodic) {
+    interval.pieces =
+        on_circle({{std::max(range_.low, centre - half), std::min(range_.high, centre + half)}});
+    interval.low = interval.pieces.front().low;
+    interval.high = interval.pieces.back().high;
+    interval.ok = best_.ok();
+    if (!interval.ok) interval.message = "the fit failed";
+    return interval;
+  }
   interval.low_at_bound = centre - half <= range_.low;
   interval.high_at_bound = centre + half >= range_.high;
   interval.low = std::max(range_.low, centre - half);
@@ -299,13 +325,48 @@ Interval ProfileCurve::interval(double level, double threshold, bool with_simula
     else
       out.pieces.push_back(piece);
   }
+  if (range_.periodic) out.pieces = on_circle(std::move(out.pieces));
   out.low = out.pieces.front().low;
   out.high = out.pieces.back().high;
-  out.low_at_bound = out.low == range_.low;
-  out.high_at_bound = out.high == range_.high;
+  out.low_at_bound = !range_.periodic && out.low == range_.low;
+  out.high_at_bound = !range_.periodic && out.high == range_.high;
   out.message = doubt(threshold);
   out.ok = out.message.empty();
   return out;
+}
+
+std::vector<FitRange> ProfileCurve::on_circle(std::vector<FitRange> pieces) const {
+  const auto& parameter = likelihood_.parameters()[parameter_];
+  const double period = parameter.range(), centre = best_.point[parameter_];
+  const bool over_cut = pieces.front().low == range_.low && pieces.back().high == range_.high;
+  if (over_cut && pieces.size() == 1) return {{parameter.low, parameter.high}};
+  if (over_cut) {
+    const FitRange last = pieces.back();
+    pieces.pop_back();
+    if (pieces.front().high >= centre)
+      pieces.front().low = last.low - period;
+    else
+      pieces.front() = {last.low, pieces.front().high + period};
+  }
+  for (auto& piece : pieces) {
+    if (piece.low <= centre && centre <= piece.high) continue;
+    const double middle = 0.5 * (piece.low + piece.high);
+    const double shift = parameter.wrapped(middle) - middle;
+    piece.low += shift;
+    piece.high += shift;
+  }
+  std::sort(pieces.begin(), pieces.end(),
+            [](const FitRange& a, const FitRange& b) { return a.low < b.low; });
+  return pieces;
+}
+
+bool Interval::holds(double value, const Parameter& parameter) const {
+  return std::any_of(pieces.begin(), pieces.end(), [&](const FitRange& piece) {
+    double at = value;
+    if (parameter.periodic)
+      at -= parameter.range() * std::floor((value - piece.low) / parameter.range());
+    return piece.low <= at && at <= piece.high;
+  });
 }
 
 Scan ProfileCurve::scan(double low, double high, std::size_t points) {
@@ -365,7 +426,9 @@ bool on_one_hill(const Likelihood& likelihood, const Maximum& a, const Maximum& 
                        std::min(0.05, 1e-3 + 1e-7 * static_cast<double>(likelihood.events()));
   for (const double part : {0.5, 0.25, 0.75}) {
     auto between = a.point;
-    for (std::size_t p = 0; p < between.size(); ++p) between[p] += part * (b.point[p] - a.point[p]);
+    for (std::size_t p = 0; p < between.size(); ++p)
+      between[p] += part * likelihood.parameters()[p].difference(b.point[p], a.point[p]);
+    between = likelihood.parameters().wrapped(between);
     if (!(likelihood(between) >= least)) return false;
   }
   return true;

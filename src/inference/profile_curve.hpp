@@ -11,7 +11,8 @@
 namespace neyman {
 
 /// −2 log Λ of one parameter, the others profiled: what intervals and scans are read from. It
-/// remembers every value, and each new one begins from those beside it.
+/// remembers every value, and each new one begins from those beside it. A periodic parameter is cut
+/// half a period from the estimate.
 class ProfileCurve {
  public:
   /// `most`: the largest threshold that will be asked for.
@@ -32,6 +33,9 @@ class ProfileCurve {
   using Known = std::map<double, Value>;
 
   const Value& at(double value);
+  /// A value within the range, which surrounds the estimate where the parameter is periodic.
+  double placed(double value) const;
+  double place_of(const Maximum& maximum) const { return placed(maximum.point[parameter_]); }
   /// A threshold with what finite simulation adds beyond the ratio of errors, by which it is
   /// widened already. At a bound where ℓ bends upwards that is not known, and the slope of ℓ may be
   /// that of the simulation. Around another maximum the height of that one counts as uncertain.
@@ -50,6 +54,8 @@ class ProfileCurve {
   void search_valleys();
   void search_barriers(double threshold);
   double crossing(double a, double b, double threshold);
+  /// The pieces of a circle that was cut: joined, and told as `Interval` does.
+  std::vector<FitRange> on_circle(std::vector<FitRange> pieces) const;
   Interval of_parabola(double level, double threshold) const;
   std::string doubt(double threshold) const;
 

@@ -61,8 +61,13 @@ Regions find_regions(const Likelihood& likelihood, Fit best, const RegionsPlan& 
       if (plan.scan_points > 1) {
         low = std::min(best.point[p] - reach, low - 0.25 * reach);
         high = std::max(best.point[p] + reach, high + 0.25 * reach);
-        out.scans.push_back(curve.scan(std::max(parameters[p].low, low),
-                                       std::min(parameters[p].high, high), plan.scan_points));
+        // A scan of a periodic parameter goes over the seam, but not further than once round.
+        const double half = 0.5 * parameters[p].range();
+        const bool periodic = parameters[p].periodic;
+        out.scans.push_back(
+            curve.scan(std::max(periodic ? best.point[p] - half : parameters[p].low, low),
+                       std::min(periodic ? best.point[p] + half : parameters[p].high, high),
+                       plan.scan_points));
         advance(plan.scan_points);
       }
       higher = curve.higher();

@@ -296,6 +296,10 @@ FitRange window(const std::vector<Contour>& contours, const Parameter& parameter
   }
   if (open || !(low < high)) return {parameter.low, parameter.high};
   const double margin = (high - low) / 6.0;
+  if (parameter.periodic) {  // over the seam, but not further than once round
+    const double half = std::min(0.5 * parameter.range(), 0.5 * (high - low) + margin);
+    return {0.5 * (low + high) - half, 0.5 * (low + high) + half};
+  }
   return {std::max(parameter.low, low - margin), std::min(parameter.high, high + margin)};
 }
 

@@ -131,7 +131,8 @@ void check_recovery(const Study& study, const RecoveryOf& of, const Samples& dat
     double away = 0.0;  // of the events from the estimate, in errors of the data
     for (std::size_t p = 0; p < fit.point.size(); ++p)
       if (fit.covariance(p, p) > 0.0)
-        away = std::max(away, std::abs(at.point[p] - fit.point[p]) / fit.statistical_error(p));
+        away = std::max(away, std::abs(study.parameters[p].difference(at.point[p], fit.point[p])) /
+                                  fit.statistical_error(p));
     if (away > 0.0)
       check.explanation += fmt::format(
           " They are those that were kept of the files at the nearest θ, {}, {:.2g} errors from "

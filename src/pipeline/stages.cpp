@@ -56,7 +56,8 @@ Step step_of(const Study& study, const std::string& stage, const std::string& pa
                                            : "classifier");
     if (study.measurement) inputs.value("nominal", study.measurement->nominal);
     for (const auto& p : study.parameters)
-      inputs.value("parameter", fmt::format("{} in [{}, {}]", p.name, p.low, p.high));
+      inputs.value("parameter", fmt::format("{} in [{}, {}]{}", p.name, p.low, p.high,
+                                            p.periodic ? ", periodic" : ""));
     inputs.value("reference", study.reference);
     // Whatever no later step names may change what is simulated.
     inputs.all_but({"study", "parameters", "classifier", "calibration", "data", "inference",
@@ -307,7 +308,7 @@ std::string narrower_ranges(const FitReport& report, const ParameterSpace& param
   std::vector<std::string> out;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const double error = fit.error(p);
-    if (!(error > 0.0)) continue;
+    if (!(error > 0.0) || parameters[p].periodic) continue;  // a part of a period is none
     double low = fit.point[p] - margin * error, high = fit.point[p] + margin * error;
     bool known = true;
     for (const auto& interval : report.intervals[p]) {
@@ -351,8 +352,7 @@ void note_maxima(const FitReport& report, const ParameterSpace& parameters, cons
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       bool inside = false;
       for (const auto& interval : report.intervals[p])
-        for (const auto& piece : interval.pieces)
-          inside = inside || (piece.low <= point[p] && point[p] <= piece.high);
+        inside = inside || interval.holds(point[p], parameters[p]);
       within = within && inside;
     }
     const double statistic = 2.0 * (fit.log_likelihood - fit.maxima[m].log_likelihood);
@@ -377,7 +377,10 @@ void note_fit(const FitReport& report, const ParameterSpace& parameters, const c
   note_maxima(report, parameters, which, results);
   for (std::size_t p = 0; p < parameters.size(); ++p)
     for (const auto& interval : report.intervals[p]) {
-      if (interval.pieces.size() == 1 && interval.low_at_bound && interval.high_at_bound)
+      const bool round = parameters[p].periodic && interval.low == parameters[p].low &&
+                         interval.high == parameters[p].high;
+      if (interval.pieces.size() == 1 &&
+          (round || (interval.low_at_bound && interval.high_at_bound)))
         results.warnings.push_back(
             fmt::format("the {:.6g} % interval of {} from the {}fit is its whole range: the data "
                         "do not tell it",

@@ -18,8 +18,9 @@ concept Is = std::same_as<std::remove_const_t<T>, U>;
 
 template <class F>
 void fields(F& f, Is<Parameter> auto& v) {
-  auto& [name, low, high, truth, nuisance] = v;
+  auto& [name, low, high, truth, nuisance, periodic] = v;
   f("name", name), f("low", low), f("high", high), f("truth", truth), f("nuisance", nuisance);
+  f("periodic", periodic);
 }
 
 template <class F>

@@ -62,6 +62,7 @@ Json study_part(const Results& r) {
                                     Json entry = {{"range", {parameter.low, parameter.high}}};
                                     if (parameter.truth) entry["truth"] = *parameter.truth;
                                     if (parameter.nuisance) entry["role"] = "nuisance";
+                                    if (parameter.periodic) entry["periodic"] = true;
                                     return entry;
                                   })},
       {"reference", by_parameter(r.parameters, r.reference)},
@@ -111,6 +112,14 @@ Json ends_at_bound(const std::vector<Interval>& intervals) {
   return out;
 }
 
+/// Of which levels a piece goes over the ends of the period.
+Json levels_over_seam(const std::vector<Interval>& intervals, const Parameter& parameter) {
+  Json out = Json::array();
+  for (const auto& interval : intervals)
+    if (over_seam(interval, parameter)) out.push_back(level_key(interval.level));
+  return out;
+}
+
 /// Why intervals are not to be trusted, by level.
 Json doubtful(const std::vector<Interval>& intervals) {
   Json out = Json::object();
@@ -139,6 +148,9 @@ Json fitted_parameter(const Results& r, const FitReport& report, std::size_t p) 
   if (p < report.intervals.size())
     if (Json ends = ends_at_bound(report.intervals[p]); !ends.empty())
       out["interval_at_bound"] = ends;
+  if (p < report.intervals.size())
+    if (Json levels = levels_over_seam(report.intervals[p], r.parameters[p]); !levels.empty())
+      out["interval_over_seam"] = levels;
   if (p < report.intervals.size())
     if (Json trouble = doubtful(report.intervals[p]); !trouble.empty())
       out["interval_doubtful"] = trouble;

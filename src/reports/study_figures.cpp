@@ -263,10 +263,11 @@ std::string curve_words(const Results& r, std::size_t p, double threshold, doubl
     text = fmt::format(" Inside the {} region the learned and the exact curve differ by at most {}",
                        level_words(level), number(worst, 2));
   if (const auto distance = distance_to_exact(r, p))
-    text += fmt::format("{} minima are {} apart, {} of the statistical error",
-                        text.empty() ? " Their" : "; their",
-                        number(std::abs(r.fit.fit.point[p] - r.exact_fit->fit.point[p]), 2),
-                        number(std::abs(*distance), 2));
+    text += fmt::format(
+        "{} minima are {} apart, {} of the statistical error", text.empty() ? " Their" : "; their",
+        number(std::abs(r.parameters[p].difference(r.fit.fit.point[p], r.exact_fit->fit.point[p])),
+               2),
+        number(std::abs(*distance), 2));
   return text.empty() ? text : text + ".";
 }
 

@@ -71,6 +71,14 @@ FitRange piece_at(const Interval& interval, double value) {
                            [&](const FitRange& a, const FitRange& b) { return away(a) < away(b); });
 }
 
+bool over_seam(const Interval& interval, const Parameter& parameter) {
+  if (!parameter.periodic) return false;
+  const auto pieces = pieces_of(interval);
+  return std::any_of(pieces.begin(), pieces.end(), [&](const FitRange& piece) {
+    return piece.low < parameter.low || piece.high > parameter.high;
+  });
+}
+
 std::string interval_words(const Interval& interval, double error) {
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return unknown;
   std::string out;
@@ -148,6 +156,7 @@ Matrix correlation_of(const Fit& fit) {
 std::optional<End> at_bound(const Results& results, const FitReport& report,
                             std::size_t parameter) {
   const auto& range = results.parameters[parameter];
+  if (range.periodic) return std::nullopt;
   // The fit itself calls a point at the bound when it is closer than this.
   const double near = 1e-9 * (range.high - range.low);
   const double value = report.fit.point[parameter];
@@ -178,8 +187,9 @@ std::string answer(const Results& results) {
     std::string part = estimate_words(results, results.fit, p);
     if (p < results.fit.intervals.size() && !results.fit.intervals[p].empty()) {
       const auto& interval = results.fit.intervals[p].front();
-      part += fmt::format(", {} interval {}", level_words(interval.level),
-                          interval_words(interval, results.fit.fit.error(p)));
+      part += fmt::format(", {} interval {}{}", level_words(interval.level),
+                          interval_words(interval, results.fit.fit.error(p)),
+                          over_seam(interval, results.parameters[p]) ? " (over the seam)" : "");
     }
     parts.push_back(std::move(part));
   }
@@ -223,7 +233,9 @@ std::optional<double> distance_to_exact(const Results& results, std::size_t para
   const auto& exact = results.exact_fit->fit;
   const double error = exact.statistical_error(parameter);
   if (!(error > 0.0)) return std::nullopt;
-  const double distance = (results.fit.fit.point[parameter] - exact.point[parameter]) / error;
+  const double distance = results.parameters[parameter].difference(results.fit.fit.point[parameter],
+                                                                   exact.point[parameter]) /
+                          error;
   return std::isfinite(distance) ? std::optional(distance) : std::nullopt;
 }
 

@@ -33,6 +33,8 @@ std::string correlation_words(double rho);
 std::vector<FitRange> pieces_of(const Interval& interval);
 /// The piece that a value lies in, or the nearest.
 FitRange piece_at(const Interval& interval, double value);
+/// Whether a piece of a periodic parameter's interval goes over the ends of the period.
+bool over_seam(const Interval& interval, const Parameter& parameter);
 std::string interval_words(const Interval& interval, double error = 0.0);
 /// "68.3 %"
 std::string level_words(double level);

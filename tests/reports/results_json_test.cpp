@@ -268,6 +268,26 @@ TEST(ResultsJson, NuisanceParametersAndDoubtfulIntervals) {
   EXPECT_EQ(json["study"]["components"], Json::array());
 }
 
+TEST(ResultsJson, APeriodicParameterHasASeamAndNoBounds) {
+  auto results = example::six_parameters();
+  std::vector<Parameter> parameters(results.parameters.begin(), results.parameters.end());
+  parameters[0].periodic = true;
+  const auto& range = parameters[0];
+  const auto plain = parsed(results);
+  results.parameters = ParameterSpace(parameters);
+  results.fit.fit.point[0] = range.high;
+  auto& interval = results.fit.intervals[0][1];
+  interval.low = range.high - 0.1;
+  interval.high = range.high + 0.2;
+  interval.pieces = {{interval.low, interval.high}};
+  const auto json = parsed(results);
+  EXPECT_EQ(json["study"]["parameters"]["A"]["periodic"], true);
+  EXPECT_FALSE(plain["study"]["parameters"]["A"].contains("periodic"));
+  EXPECT_EQ(json["fit"]["parameters"]["A"]["interval_over_seam"], Json({"0.95"}));
+  EXPECT_FALSE(plain["fit"]["parameters"]["A"].contains("interval_over_seam"));
+  EXPECT_FALSE(json["fit"]["parameters"]["A"].contains("at_bound"));
+}
+
 TEST(ResultsJson, DiagnosticsWithTheirNumbers) {
   const auto json = parsed(example::two_parameters())["diagnostics"];
   EXPECT_EQ(json[0]["numbers"]["p_value:x0"], 0.18);

@@ -71,7 +71,8 @@ std::string to_string(Constraint::Kind kind);
 /// is then empty.
 std::optional<Constraint> make_constraint(Settings settings, std::size_t parameter);
 
-/// A likelihood times constraints: ℓ(θ) + Σ log c_k(θ).
+/// A likelihood times constraints: ℓ(θ) + Σ log c_k(θ). Where θ_p is periodic, a gaussian one takes
+/// the shorter way round from a.
 class ConstrainedLikelihood final : public Likelihood {
  public:
   /// @throw ArgumentError where the likelihood is null, or a constraint names a parameter that the
@@ -88,6 +89,8 @@ class ConstrainedLikelihood final : public Likelihood {
   const std::vector<Constraint>& constraints() const { return constraints_; }
 
  private:
+  double value_of(const Constraint& constraint, std::span<const double> point) const;
+
   std::shared_ptr<const Likelihood> of_;
   std::vector<Constraint> constraints_;
 };

@@ -42,7 +42,9 @@ struct ProfileSide {
 
 /// What one ratio gave over the datasets.
 struct EnsembleSide {
-  Matrix estimates;                    ///< datasets × parameters: θ̂; failed fits are left out
+  /// Datasets × parameters: θ̂; failed fits are left out. Of a periodic parameter they are told
+  /// within half a period of the simulated θ, so that means and spreads are those on the circle.
+  Matrix estimates;
   std::vector<double> statistic;       ///< −2 log Λ(θ) at the simulated θ, the same rows
   std::size_t failed = 0;              ///< fits that did not converge
   std::vector<double> means, spreads;  ///< of the estimates, by parameter

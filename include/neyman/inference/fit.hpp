@@ -116,6 +116,9 @@ struct FitOptions {
 /// standard error, which average its fluctuations, and the fit counts as converged where the
 /// fitted maximum is nearer than the tolerance plus five times the `roughness`.
 ///
+/// A periodic parameter has no bound: searches go over the seam, and maxima are told apart by the
+/// shorter way round.
+///
 /// A direction in which ℓ changes by less than the tolerance over the whole range is a failed
 /// fit that names the parameters. Where the maximum lies at the edge of the forbidden region, the
 /// fit follows that edge, and ends `at_bound` with a message. Deterministic.
@@ -145,6 +148,12 @@ double profile_statistic(const Likelihood& likelihood, const Fit& best,
                          const std::vector<std::optional<double>>& fixed);
 
 /// A confidence interval for one parameter: a set, of one piece or of several.
+///
+/// Of a periodic parameter it is a set on the circle, and its pieces are told as they surround the
+/// estimate: a piece with the estimate inside may begin below the parameter's range or end above
+/// it, where it goes over the seam. Another piece is told with its middle in the range. A piece is
+/// as wide as its ends are apart, and holds a value that is inside it after some whole turns. Where
+/// no value is excluded, the one piece is the range; no end is ever at a bound.
 struct Interval {
   double level = 0.683;
   double low = 0.0, high = 0.0;                      ///< of the first piece and of the last
@@ -155,6 +164,9 @@ struct Interval {
   std::string message = {};
   std::vector<FitRange> pieces = {};  ///< in rising order, with gaps between them
   std::vector<double> higher = {};    ///< a point where ℓ is higher than at the fit, or empty
+
+  /// Whether a value lies in one of the pieces, after whole turns where the parameter is periodic.
+  bool holds(double value, const Parameter& parameter) const;
 };
 
 /// The values of a parameter with −2 log Λ at most the χ²₁ quantile of the level, the other
