@@ -16,7 +16,8 @@ A method is a function `learn(problem, events, seed, **options)`; events are ney
 returns a neyman.Ratio, or a function f(x, θ) → log r of each row of x, which is then fitted as the
 exact density is; or one of them and the verdicts of checks. Options may follow a method's name:
 "separable degree=6 hidden=[64,64]" calls separable's function with them, and "default kind=mlp" runs
-whole studies with this [classifier]. --methods-from takes further methods from a file with a
+whole studies with this [classifier]. Parameters and features that are periodic are told as such,
+but with the option periods=False. --methods-from takes further methods from a file with a
 dictionary METHODS.
 
 The yardstick is δ = √(observed events / simulated events near the truth), near being within two exact
@@ -255,24 +256,34 @@ def around(surface, theta):
 
 
 def ratio_of(learner):
-    def learn(problem, events, seed, **options):
-        return learner(events, "uniform", problem.parameters, seed=seed, **options)
+    def learn(problem, events, seed, periods=True, **options):
+        if periods and problem.angles:
+            options["periodic"] = {events.feature_names[column]: period
+                                   for column, period in problem.angles.items()}
+        return learner(events, "uniform", problem.described if periods else problem.parameters,
+                       seed=seed, **options)
 
     return learn
 
 
-def whole_study(problem, events, seed, **classifier):
+def whole_study(problem, events, seed, periods=True, **classifier):
     """The ratio of a study with its defaults, and the verdicts of its checks. It simulates as many
     events of its own."""
     import neyman
+
+    if periods and problem.angles:
+        classifier["periodic"] = {events.feature_names[column]: list(period)
+                                  for column, period in problem.angles.items()}
+    described = problem.described if periods else {name: {"range": ends} for name, ends in
+                                                   problem.parameters.items()}
 
     def simulate(theta, n, rng):
         return problem.draw(np.broadcast_to(theta, (n, len(problem.truth))), rng)
 
     result = neyman.run({
         "study": {"name": problem.name, "seed": seed},
-        "parameters": {name: {"range": list(ends), "truth": float(value)} for (name, ends), value in
-                       zip(problem.parameters.items(), problem.truth)},
+        "parameters": {name: {**told, "range": list(told["range"]), "truth": float(value)}
+                       for (name, told), value in zip(described.items(), problem.truth)},
         "simulator": neyman.PythonSimulator(simulate, problem.parameters, per_row=True),
         "training": {"samples": len(events)},
         **({"classifier": classifier} if classifier else {})}, data=problem.observe(seed))
@@ -301,6 +312,9 @@ def pieces_near(problem, name, pieces, target):
             joined = (pieces[-1][0], pieces[0][1] + high - low)
             pieces = [*pieces[1:-1], joined]
             target = target + (high - low if target < joined[0] - (high - low) / 2 else 0)
+    if name in problem.periodic:
+        middle = [round((target - sum(piece) / 2) / (high - low)) * (high - low) for piece in pieces]
+        pieces = [(piece[0] + shift, piece[1] + shift) for piece, shift in zip(pieces, middle)]
     return min(pieces, key=lambda piece: max(piece[0] - target, target - piece[1], 0))
 
 

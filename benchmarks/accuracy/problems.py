@@ -41,6 +41,8 @@ class Problem:
     log_density: Callable[[np.ndarray, np.ndarray], np.ndarray]  #: x (n, features), θ (d,) → (n,)
     moving_support: bool = False  #: where the density is not zero depends on θ
     periodic: tuple[str, ...] = ()  #: parameters whose two ends are the same
+    #: features whose two ends are the same, by number, with their periods
+    angles: dict[int, tuple[float, float]] = field(default_factory=dict)
     discrete: bool = False  #: all features are counts
     #: where the density is an integral: x, θ, rng → Monte Carlo estimates of p(x|θ) and their errors
     brute_force: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
@@ -66,6 +68,12 @@ class Problem:
     @property
     def equal_maxima(self) -> bool:
         return self.twins is not None
+
+    @property
+    def described(self) -> dict[str, dict[str, Any]]:
+        """The parameters as one who knows of the periods tells neyman of them."""
+        return {name: {"range": ends, "periodic": name in self.periodic}
+                for name, ends in self.parameters.items()}
 
     def uniform(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Points in the ranges, (size, d)."""
@@ -217,7 +225,7 @@ def _von_mises_draw(theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 _add("phase", "the two ends of the range are the same", {"phase": (-np.pi, np.pi)}, [2.8], 300,
      _von_mises_draw,
      lambda x, theta: np.where(np.abs(x) <= np.pi, 2 * np.cos(x - theta[0]), -np.inf)
-     - math.log(2 * np.pi * special.i0(2)), periodic=("phase",),
+     - math.log(2 * np.pi * special.i0(2)), periodic=("phase",), angles={0: (-np.pi, np.pi)},
      breaks=lambda theta: (-np.pi, 0, np.pi))
 
 

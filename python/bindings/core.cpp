@@ -58,6 +58,7 @@ ParameterSpace make_parameters(const std::vector<py::dict>& entries) {
     parameter.high = entry["high"].cast<double>();
     if (!entry["truth"].is_none()) parameter.truth = entry["truth"].cast<double>();
     parameter.nuisance = entry["nuisance"].cast<bool>();
+    parameter.periodic = entry["periodic"].cast<bool>();
     parameters.push_back(std::move(parameter));
   }
   return ParameterSpace(std::move(parameters));
@@ -106,7 +107,7 @@ void bind_core(py::module_& module) {
              py::list out;
              for (const auto& parameter : space)
                out.append(py::make_tuple(parameter.name, parameter.low, parameter.high,
-                                         parameter.truth, parameter.nuisance));
+                                         parameter.truth, parameter.nuisance, parameter.periodic));
              return out;
            })
       .def("middle", [](const ParameterSpace& space) { return to_array(space.middle()); })

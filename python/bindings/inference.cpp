@@ -115,7 +115,9 @@ AnyLikelihood make_likelihood(std::shared_ptr<const AnyRatio> ratio, py::handle 
 
 bool inside(const ParameterSpace& parameters, std::span<const double> point) {
   for (std::size_t p = 0; p < parameters.size(); ++p)
-    if (!(point[p] >= parameters[p].low && point[p] <= parameters[p].high)) return false;
+    if (!parameters[p].periodic &&
+        !(point[p] >= parameters[p].low && point[p] <= parameters[p].high))
+      return false;
   return true;
 }
 
@@ -225,8 +227,11 @@ py::dict scan_one(const AnyLikelihood& self, const Fit& best, const std::string&
                   std::optional<std::size_t> points) {
   const auto p = self.parameters().index(parameter);
   const auto& range = self.parameters()[p];
-  if (low) check_in_range("scan", "low", *low, range.low, range.high);
-  if (high) check_in_range("scan", "high", *high, range.low, range.high);
+  for (const auto& [name, end] : {std::pair("low", low), std::pair("high", high)})
+    if (end && range.periodic)
+      check_finite("scan", name, *end);
+    else if (end)
+      check_in_range("scan", name, *end, range.low, range.high);
   auto found = long_work([&] {
     return scan(*self.likelihood, best, p, low.value_or(range.low), high.value_or(range.high),
                 points.value_or(Model().scan_points));

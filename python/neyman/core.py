@@ -19,8 +19,8 @@ Theta = Union[None, float, Sequence[float], Mapping[str, float], npt.NDArray[Any
 class Parameters:
     """The parameters θ of a study, in order, each with the range in which it may lie.
 
-    A range is a pair, or a mapping as in a study file with `range` and, where wanted, `truth` and
-    `role`. Wherever a θ is asked for, it may be a sequence in the order of the parameters, a mapping
+    A range is a pair, or a mapping as in a study file with `range` and, where wanted, `truth`,
+    `role`, and `periodic` for a phase or an angle, whose range is its period. Wherever a θ is asked for, it may be a sequence in the order of the parameters, a mapping
     by name, or, of one parameter, a number.
 
     >>> import neyman
@@ -42,12 +42,16 @@ class Parameters:
 
     @staticmethod
     def _entry(name: str, value: Any) -> dict[str, Any]:
-        known = {"range", "truth", "role", "constraint"}
+        known = {"range", "truth", "role", "periodic", "constraint"}
         table = dict(value) if isinstance(value, Mapping) else {"range": value}
         unknown = set(table) - known
         if unknown or "range" not in table:
             raise ArgumentError(f"Parameters: {name} has the keys {sorted(table)}, but must have "
-                                "'range' and at most 'truth', 'role' and 'constraint'")
+                                "'range' and at most 'truth', 'role', 'periodic' and 'constraint'")
+        periodic = table.get("periodic", False)
+        if not isinstance(periodic, (bool, np.bool_)):
+            raise ArgumentError(f"Parameters: {name}: periodic is {shown(periodic)}, but must be "
+                                "True or False")
         try:
             low, high = (float(end) for end in table["range"])
             truth = None if table.get("truth") is None else float(table["truth"])
@@ -58,7 +62,7 @@ class Parameters:
             raise ArgumentError(f"Parameters: {name} is ({low:g}, {high:g}), but must be "
                                 "(lowest, highest)")
         return {"name": str(name), "low": low, "high": high, "truth": truth,
-                "nuisance": table.get("role") == "nuisance"}
+                "nuisance": table.get("role") == "nuisance", "periodic": bool(periodic)}
 
     @classmethod
     def _of(cls, core: _core.ParameterSpace) -> Parameters:
@@ -72,17 +76,22 @@ class Parameters:
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
-        return {name: (low, high) for name, low, high, _, _ in self._core.entries()}
+        return {name: (low, high) for name, low, high, *_ in self._core.entries()}
 
     @property
     def truth(self) -> dict[str, float]:
         """Of those parameters whose true value is known."""
-        return {name: truth for name, _, _, truth, _ in self._core.entries() if truth is not None}
+        return {name: truth for name, _, _, truth, *_ in self._core.entries() if truth is not None}
 
     @property
     def nuisance(self) -> list[str]:
         """Those that are profiled and not of interest."""
-        return [name for name, _, _, _, nuisance in self._core.entries() if nuisance]
+        return [name for name, _, _, _, nuisance, _ in self._core.entries() if nuisance]
+
+    @property
+    def periodic(self) -> list[str]:
+        """Phases and angles: the two ends of their ranges are one."""
+        return [name for name, *_, periodic in self._core.entries() if periodic]
 
     def point(self, theta: Theta) -> npt.NDArray[np.float64]:
         """θ as an array, in the order of the parameters."""
@@ -95,12 +104,14 @@ class Parameters:
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """As in a study file."""
         out: dict[str, dict[str, Any]] = {}
-        for name, low, high, truth, nuisance in self._core.entries():
+        for name, low, high, truth, nuisance, periodic in self._core.entries():
             out[name] = {"range": [low, high]}
             if truth is not None:
                 out[name]["truth"] = truth
             if nuisance:
                 out[name]["role"] = "nuisance"
+            if periodic:
+                out[name]["periodic"] = True
         return out
 
     def __len__(self) -> int:

@@ -70,7 +70,11 @@ class Fit(Shown):
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Interval(Shown):
-    """A confidence interval of one parameter, the others profiled: a set, of one piece or several."""
+    """A confidence interval of one parameter, the others profiled: a set, of one piece or several.
+
+    Of a periodic parameter, the pieces are told as they surround the estimate: one that goes over
+    the seam begins below the range or ends above it. Where no value is excluded, the one piece is
+    the range."""
 
     parameter: str
     level: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -188,7 +188,8 @@ class SeparableRatio(Ratio):
     """log r(x; θ, θ1) = h(x, θ) − c(θ) − h(x, θ1) + c(θ1), h = Σ_k f_k(x) P_k(θ), with polynomials P_k
     in θ: once f is summed over the data, the likelihood at any θ costs no pass over the events.
 
-    Trained on events with θ (see `neyman.simulate`) from the design.
+    Trained on events with θ (see `neyman.simulate`) from the design. `periodic` names features that
+    are angles, with their periods: {"angle": (-π, π)}.
 
     >>> import neyman
     >>> p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
@@ -203,13 +204,14 @@ class SeparableRatio(Ratio):
                  nodes: int | None = None, folds: int | None = None, epochs: int | None = None,
                  batch_size: int | None = None, learning_rate: float | None = None,
                  normalise: bool | None = None,
+                 periodic: Mapping[str, Sequence[float]] | None = None,
                  seed: int | None = None) -> None:
         where = _design_of("SeparableRatio", events, design, parameters)
         self._core = _core.separable_ratio(
             events._core, where._core,
             given(hidden=hidden, degree=degree, nodes=nodes, folds=folds, epochs=epochs,
                   batch_size=batch_size, learning_rate=learning_rate, normalise=normalise,
-                  seed=seed))
+                  periodic=_periods("SeparableRatio", periodic), seed=seed))
 
 
 class DensityRatio(Ratio):
@@ -217,7 +219,8 @@ class DensityRatio(Ratio):
     event, of the parameters given x (log q(θ|x) − log π(θ), with π the design).
 
     It follows peaks that move, correlations, scales and values in steps. Trained on events with θ
-    (see `neyman.simulate`) from the design.
+    (see `neyman.simulate`) from the design. `periodic` names features that are angles, with their
+    periods: {"angle": (-π, π)}.
 
     >>> import neyman
     >>> p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
@@ -232,12 +235,15 @@ class DensityRatio(Ratio):
                  of: str | None = None, components: int | None = None,
                  hidden: Sequence[int] | None = None, members: int | None = None,
                  epochs: int | None = None, batch_size: int | None = None,
-                 learning_rate: float | None = None, seed: int | None = None) -> None:
+                 learning_rate: float | None = None,
+                 periodic: Mapping[str, Sequence[float]] | None = None,
+                 seed: int | None = None) -> None:
         where = _design_of("DensityRatio", events, design, parameters)
         self._core = _core.density_ratio(
             events._core, where._core,
             given(of=of, components=components, hidden=hidden, members=members, epochs=epochs,
-                  batch_size=batch_size, learning_rate=learning_rate, seed=seed))
+                  batch_size=batch_size, learning_rate=learning_rate,
+                  periodic=_periods("DensityRatio", periodic), seed=seed))
 
 
 class LearnedRatio(Ratio):
@@ -245,7 +251,8 @@ class LearnedRatio(Ratio):
     features, or, for datasets of one event, a mean of these and of a density of the parameters.
 
     `effort` is "quick", "normal" or "thorough". `one_event=False` says that datasets have several
-    events, which saves the training of what serves one alone. What was tried is in `candidates`.
+    events, which saves the training of what serves one alone. `periodic` names features that are
+    angles, with their periods: {"angle": (-π, π)}. What was tried is in `candidates`.
     Trained on events with θ (see `neyman.simulate`) from the design.
 
     >>> import neyman
@@ -260,10 +267,13 @@ class LearnedRatio(Ratio):
 
     def __init__(self, events: Samples, design: DesignLike, parameters: Any = None, *,
                  effort: str | None = None, one_event: bool | None = None,
+                 periodic: Mapping[str, Sequence[float]] | None = None,
                  seed: int | None = None) -> None:
         where = _design_of("LearnedRatio", events, design, parameters)
-        self._core = _core.learned_ratio(events._core, where._core,
-                                         given(effort=effort, one_event=one_event, seed=seed))
+        self._core = _core.learned_ratio(
+            events._core, where._core,
+            given(effort=effort, one_event=one_event, periodic=_periods("LearnedRatio", periodic),
+                  seed=seed))
 
     @property
     def candidates(self) -> list[dict[str, Any]]:
@@ -289,6 +299,19 @@ _classes: dict[str, type[Ratio]] = {"learned": LearnedRatio, "density": DensityR
                                     "separable": SeparableRatio, "two-samples": ClassifierRatio,
                                     "decomposed": DecomposedRatio, "exact": Ratio,
                                     "classifier": ParameterizedRatio}
+
+
+def _periods(function: str, periodic: Any) -> dict[str, list[float]] | None:
+    if periodic is None:
+        return None
+    if not isinstance(periodic, Mapping):
+        raise ArgumentError(f"{function}: periodic is {shown(periodic)}, but must be a mapping of "
+                            "names of features to their periods (low, high)")
+    try:
+        return {str(name): [float(low), float(high)] for name, (low, high) in periodic.items()}
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{function}: periodic is {shown(periodic)}, but must have a period "
+                            "(low, high) for each feature") from None
 
 
 def _design_of(function: str, events: Samples, design: DesignLike, parameters: Any) -> Any:

@@ -46,6 +46,17 @@ def test_parameters():
     assert neyman.Parameters(a={"range": (0, 1), "role": "nuisance"}).nuisance == ["a"]
 
 
+def test_periodic_parameters():
+    parameters = neyman.Parameters(a=(0, 1), phi={"range": (-np.pi, np.pi), "periodic": True})
+    assert parameters.periodic == ["phi"]
+    assert parameters.to_dict()["phi"] == {"range": [-np.pi, np.pi], "periodic": True}
+    for same in (pickle.loads(pickle.dumps(parameters)), neyman.Parameters(parameters.to_dict())):
+        assert same == parameters and same.periodic == ["phi"]
+    assert parameters != neyman.Parameters(a=(0, 1), phi=(-np.pi, np.pi))
+    with pytest.raises(neyman.ArgumentError, match="phi: periodic is 'yes', but must be True"):
+        neyman.Parameters(phi={"range": (0, 1), "periodic": "yes"})
+
+
 @pytest.mark.parametrize("ranges", [(1, 0), (0, 0), 3, "ab", (0, float("nan")), (0, float("inf")),
                                     (1, 2, 3), None, {"truth": 1}, {"range": (0, 1), "x": 1}],
                          ids=str)

@@ -115,6 +115,34 @@ def test_two_maxima():
     assert pickle.loads(pickle.dumps(best)).maxima == best.maxima
 
 
+def test_an_interval_goes_over_the_seam():
+    """x ~ N((cos φ, sin φ), 1): ℓ = n R cos(φ − μ), with R and μ of the mean of x."""
+    ring = {"range": (-np.pi, np.pi), "periodic": True}
+    parts = [neyman.Normal("cos(phi)", 1), neyman.Normal("sin(phi)", 1)]
+    p = neyman.Join(parts, parameters={"phi": ring})
+    for truth in (3.1, -3.1):
+        x = p.sample(100, truth, seed=4)
+        mean = x.mean(axis=0)
+        mu, pull = np.arctan2(mean[1], mean[0]), 100 * np.hypot(*mean)
+        likelihood = neyman.Likelihood(neyman.ExactRatio(p), x)
+        best = likelihood.fit()
+        assert best.status == "converged" and len(best.maxima) == 1
+        assert best.theta["phi"] == pytest.approx(mu, abs=1e-5)
+        half = np.arccos(1 - scipy.stats.chi2.ppf(0.95, 1) / (2 * pull))
+        interval = likelihood.interval("phi", level=0.95)
+        assert interval.ok and interval.pieces == [(interval.low, interval.high)]
+        np.testing.assert_allclose(tuple(interval), (mu - half, mu + half), atol=1e-4)
+        assert interval.low < -np.pi or interval.high > np.pi
+        assert not interval.low_at_bound and not interval.high_at_bound
+        assert likelihood([truth + 2 * np.pi]) == pytest.approx(likelihood([truth]))
+        scan = likelihood.scan("phi", low=interval.low, high=interval.high, points=5, best=best)
+        np.testing.assert_allclose(scan.statistic, 2 * pull * (1 - np.cos(scan.values - mu)), atol=1e-6)
+    # Without its period the same has two ends.
+    plain = neyman.Join(parts, parameters={"phi": (-np.pi, np.pi)})
+    ends = neyman.Likelihood(neyman.ExactRatio(plain), x).interval("phi", level=0.95)
+    assert len(ends.pieces) == 2 and ends.low_at_bound and ends.high_at_bound
+
+
 def test_a_lower_maximum_does_not_stay():
     """Two hills of different heights: what is asked of the lower says that there is a higher one."""
     p = neyman.Join([neyman.Normal("t^2", 1), neyman.Normal("0.1 * t", 1)],

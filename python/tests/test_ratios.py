@@ -65,6 +65,28 @@ def test_exported_graphs_have_the_same_values(tmp_path):
         neyman.ExactRatio(NORMAL).export_onnx(tmp_path / "no.onnx")
 
 
+def test_angles_and_phases():
+    rng = np.random.default_rng(1)
+    theta = rng.uniform(-np.pi, np.pi, (4000, 1))
+    x = np.column_stack([(theta[:, 0] + 0.5 * rng.standard_normal(4000) + np.pi) % (2 * np.pi) - np.pi])
+    events = neyman.Samples(x, theta=theta, parameter_names=["phi"], feature_names=["angle"])
+    told = {"phi": {"range": (-np.pi, np.pi), "periodic": True}}
+    angles = {"angle": (-np.pi, np.pi)}
+    for kind, options in ((neyman.SeparableRatio, {"hidden": []}),
+                          (neyman.DensityRatio, {"hidden": [16], "members": 2, "epochs": 10}),
+                          (neyman.LearnedRatio, {"effort": "quick"})):
+        ratio = kind(events, "uniform", told, periodic=angles, seed=1, **options)
+        at_the_seam = ratio.log_ratios([[3.0], [3.0 - 2 * np.pi]], np.pi, 0.5)
+        assert at_the_seam[0] == pytest.approx(at_the_seam[1], abs=1e-3)
+        other_end = ratio.log_ratios([[3.0], [3.0]], -np.pi, 0.5)
+        assert other_end[0] == pytest.approx(at_the_seam[0], abs=1e-3)
+        assert at_the_seam[0] > 3
+        for wrong, words in (({"angel": (0, 1)}, "did you mean 'angle'"), ({"angle": (1, 0)}, "angle"),
+                             ({"angle": 3}, "period"), ([1], "mapping")):
+            with pytest.raises(neyman.ArgumentError, match=words):
+                kind(events, "uniform", told, periodic=wrong, **options)
+
+
 def test_pandas_by_name():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": X, "other": np.zeros_like(X)})

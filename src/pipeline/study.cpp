@@ -124,6 +124,9 @@ class StudyReader {
         0.5 * (parameter.low + parameter.high));
     parameter.nuisance = entry.choice({"role", "a nuisance is profiled, and left out of contours"},
                                       "interest", {"interest", "nuisance"}) == "nuisance";
+    parameter.periodic = entry.flag(
+        {"periodic", "a phase or an angle: the range is its period, and its two ends are one"},
+        false);
     return parameter;
   }
 
@@ -159,6 +162,12 @@ class StudyReader {
     if (mixture && !mixture->yields().empty()) {
       study_.measurement.emplace();
       study_.measurement->mixture = std::move(mixture);
+      auto parameters = settings_.table("parameters");
+      for (const auto& parameter : study_.parameters)
+        if (parameter.periodic)
+          parameters.table(parameter.name)
+              .problem("periodic",
+                       "is not for a simulator with yields, whose parameters have ends");
       return;
     }
     // Where θ are shares of components, ratios between the components serve every θ.
@@ -617,6 +626,15 @@ class StudyReader {
       }
       return true;
     });
+    const auto& angles = out.model == Model::separable ? out.separable.periodic
+                         : out.model == Model::density ? out.density.periodic
+                                                       : out.learned.separable.periodic;
+    if (study_.simulator && !angles.empty()) {
+      const auto names = pipeline::feature_names_of(*study_.simulator);
+      for (const auto& angle : angles)
+        if (std::find(names.begin(), names.end(), angle.name) == names.end())
+          table.problem("periodic", unknown_name(angle.name, "a feature", names));
+    }
     if (settings_.table("training").has("folds"))
       out.separable.folds = out.learned.separable.folds = folds;
     if (calibration.has("across") && !settings_.describing())

@@ -26,6 +26,13 @@ bool is_point(const TableDescription& table) {
   return any != nullptr && any->table == nullptr;
 }
 
+/// Whether the values of such a table are ranges.
+bool of_ranges(const TableDescription& table) {
+  const auto& shapes = table.find(Settings::any_name)->shapes;
+  return shapes.size() == 1 && shapes[0].type == Type::number && shapes[0].lists == 1 &&
+         shapes[0].size == 2;
+}
+
 /// Tables whose only keys are those of their kind are all alike.
 bool only_a_kind(const TableDescription& table) {
   return table.kinds.size() == 1 && table.keys.size() == 1;
@@ -110,7 +117,9 @@ std::string type_of(const KeyDescription& key, const Topics& topics) {
   for (const auto& shape : key.shapes) {
     const bool point = shape.type == Type::table && is_point(*key.table);
     out += fmt::format("{}{}{}", out.empty() ? "" : ", or ", shape.words(),
-                       point ? " of parameter values" : "");
+                       !point                  ? ""
+                       : of_ranges(*key.table) ? " of ranges"
+                                               : " of parameter values");
     if (shape.type == Type::table && !point) place = topics.place_of(*key.table);
   }
   return place.empty() ? out : fmt::format("{}: see {}", out, place);

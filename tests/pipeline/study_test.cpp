@@ -204,6 +204,65 @@ TEST(Study, OneModelServesAllParametersWhereTheyAreNotShares) {
   EXPECT_FALSE(asked.mixture);
 }
 
+TEST(Study, ReadsWhatIsPeriodic) {
+  const std::string text = R"toml([parameters]
+phi = { range = [-3, 3], truth = 0.5, periodic = true }
+b = { range = [1, 2], truth = 1.5 }
+
+[simulator]
+kind = "normal"
+mean = "cos(phi)"
+sigma = "b"
+
+[classifier]
+periodic = { x = [-1, 4] }
+)toml";
+  const auto study = parse(text);
+  EXPECT_TRUE(study.parameters[0].periodic);
+  EXPECT_FALSE(study.parameters[1].periodic);
+  const std::vector<PeriodicFeature> expected{{"x", -1.0, 4.0}};
+  EXPECT_EQ(study.parameterized.learned.separable.periodic, expected);
+  for (const char* kind : {"density", "separable"}) {
+    const auto one = parse(text + "kind = \"" + kind + "\"\n").parameterized;
+    EXPECT_EQ(one.model == Study::Parameterized::Model::density ? one.density.periodic
+                                                                : one.separable.periodic,
+              expected);
+  }
+  const auto problem = [&](const std::string& from, const std::string& to) {
+    auto changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    try {
+      parse(changed);
+    } catch (const StudyError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(problem("{ x = [-1, 4] }", "{ y = [-1, 4] }").find("'y' is not a feature"),
+            std::string::npos);
+  EXPECT_NE(problem("[-1, 4]", "[4, -1]").find("classifier.periodic.x"), std::string::npos);
+  EXPECT_NE(problem("periodic = true", "periodic = 1").find("parameters.phi.periodic"),
+            std::string::npos);
+}
+
+TEST(Study, AMeasurementHasNoPeriodicParameters) {
+  try {
+    parse(R"toml([parameters]
+phi = { range = [0, 6], truth = 1, periodic = true }
+
+[simulator]
+kind = "mixture"
+yields = ["50 + 10 * cos(phi)", 100]
+components = [{ kind = "normal", mean = 0, sigma = 1 }, { kind = "normal", mean = 3, sigma = 1 }]
+)toml");
+    FAIL();
+  } catch (const StudyError& error) {
+    EXPECT_NE(std::string(error.what()).find("parameters.phi.periodic is not for a simulator with"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Study, ReadsTheSectionsOfOneModelForAllParameters) {
   const auto study = parse(R"([parameters]
 a = { range = [-1, 1], truth = 0.5, constraint = { kind = "gaussian", mean = 0, sigma = 2 } }
