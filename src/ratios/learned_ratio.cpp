@@ -368,7 +368,13 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   else
     backward = density(DensityRatio::Of::parameters, of_parameters, some, false);
   if (backward) {
-    const auto telling = across::telling_features(train, parameters_);
+    auto telling = across::telling_features(train, parameters_);
+    // Moments of normal scores say little of angles: these stay.
+    for (const auto& angle : config.separable.periodic)
+      for (std::size_t f = 0; f < events.feature_names.size(); ++f)
+        if (events.feature_names[f] == angle.name) telling.push_back(f);
+    std::sort(telling.begin(), telling.end());
+    telling.erase(std::unique(telling.begin(), telling.end()), telling.end());
     if (!telling.empty() && (features_ - telling.size()) * least_left_out >= features_) {
       used_ = telling;
       Samples few = used(some), asked = used(held_out);
