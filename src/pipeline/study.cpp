@@ -23,6 +23,11 @@ namespace {
 
 // Keys that are read for both kinds of studies.
 constexpr Key classifier_key("classifier", "what learns the ratios");
+constexpr Key design_key("design",
+                         "where the θ of the events come from, where one model serves all θ: a "
+                         "name or a table; a command has \"sobol\" by default");
+constexpr const char* unknown_end =
+    "has an end that is not finite, and training.design has problems";
 constexpr Key calibration_key("calibration", "how scores become ratios");
 constexpr Key normalise_key("normalise", "make the mean of r over the denominator one");
 
@@ -92,9 +97,52 @@ class StudyReader {
         study_.constraints.push_back(*made);
     }
     parameters_known_ = settings_.describing() || (parameters_known_ && !parameters.empty());
-    study_.parameters = ParameterSpace(std::move(parameters));
+    study_.parameters = bounded(std::move(parameters));
     for (const auto& parameter : study_.parameters)
       truth_.push_back(parameter.truth.value_or(0.5 * (parameter.low + parameter.high)));
+  }
+
+  static bool is_open(const Parameter& parameter) {
+    return !std::isfinite(parameter.low) || !std::isfinite(parameter.high);
+  }
+
+  /// Ranges without an end get one from where the design has θ.
+  ParameterSpace bounded(std::vector<Parameter> parameters) {
+    const auto open = std::find_if(parameters.begin(), parameters.end(), is_open);
+    if (open == parameters.end()) return ParameterSpace(std::move(parameters));
+    auto table = settings_.table("parameters");
+    auto training = settings_.table("training");
+    const auto refuse = [&](const char* why) {
+      table.table(open->name).problem("range", why);
+      parameters_known_ = false;
+      for (auto& parameter : parameters)
+        if (is_open(parameter)) parameter.low = 0.0, parameter.high = 1.0;
+      return ParameterSpace(parameters);
+    };
+    if (!training.has("design"))
+      return refuse(
+          "has an end that is not finite, but must have two numbers unless training.design says "
+          "where θ are, as a normal or a table does");
+    const auto before = settings_.problems().size();
+    std::vector<std::string> names;
+    for (const auto& parameter : parameters) names.push_back(parameter.name);
+    design_config_ = Design::read(training, design_key, names, study_.folder);
+    if (settings_.problems().size() > before) return refuse(unknown_end);
+    try {
+      auto out = Design::bounded(parameters, *design_config_);
+      for (const auto& parameter : out) {
+        if (!parameter.truth) continue;
+        if (*parameter.truth >= parameter.low && *parameter.truth <= parameter.high) continue;
+        table.table(parameter.name)
+            .problem("truth", fmt::format("is {}, but must be between {:.6g} and {:.6g}, where "
+                                          "training.design has θ",
+                                          *parameter.truth, parameter.low, parameter.high));
+        parameters_known_ = false;
+      }
+      return out;
+    } catch (const ArgumentError& error) {
+      return refuse(("is not known: " + error.reason()).c_str());
+    }
   }
 
   Parameter read_parameter(Settings& table, const std::string& name) {
@@ -110,8 +158,13 @@ class StudyReader {
       table.problem(name, "cannot be used in formulas: " + error.reason());
       parameters_known_ = false;
     }
-    if (const auto range =
-            entry.range({"range", "[lowest, highest] value; the fit stays inside"})) {
+    if (const auto open = open_range(entry)) {
+      parameter.low = open->low;
+      parameter.high = open->high;
+    } else if (const auto range = entry.range(
+                   {"range",
+                    "[lowest, highest] value; the fit stays inside; an end may be inf where "
+                    "training.design says where θ are"})) {
       parameter.low = range->first;
       parameter.high = range->second;
     } else {
@@ -121,13 +174,34 @@ class StudyReader {
         parameters_known_ ? Limits::between(parameter.low, parameter.high) : Limits::any();
     parameter.truth = entry.optional_number(
         {"truth", "marks figures; data are simulated at it where there is no file"}, within,
-        0.5 * (parameter.low + parameter.high));
+        is_open(parameter) ? 0.0 : 0.5 * (parameter.low + parameter.high));
     parameter.nuisance = entry.choice({"role", "a nuisance is profiled, and left out of contours"},
                                       "interest", {"interest", "nuisance"}) == "nuisance";
     parameter.periodic = entry.flag(
         {"periodic", "a phase or an angle: the range is its period, and its two ends are one"},
         false);
     return parameter;
+  }
+
+  /// A range of which an end is not finite; nothing of any other.
+  static std::optional<FitRange> open_range(Settings& entry) {
+    const auto* value = entry.find("range");
+    const auto* list = value == nullptr ? nullptr : std::get_if<SettingValue::Array>(&value->data);
+    if (list == nullptr || list->size() != 2) return std::nullopt;
+    FitRange out;
+    for (auto* end : {&out.low, &out.high}) {
+      const auto& given = (*list)[end == &out.low ? 0 : 1].data;
+      if (const auto* number = std::get_if<double>(&given))
+        *end = *number;
+      else if (const auto* whole = std::get_if<std::int64_t>(&given))
+        *end = static_cast<double>(*whole);
+      else
+        return std::nullopt;
+    }
+    const bool open = std::isinf(out.low) || std::isinf(out.high);
+    if (!open || !(out.low < out.high)) return std::nullopt;
+    entry.skip("range");
+    return out;
   }
 
   void read_simulator() {
@@ -362,14 +436,11 @@ class StudyReader {
         mixture ? study_.learning.folds : study_.parameterized.separable.folds, 2, 1000);
     study_.learning.folds = study_.parameterized.separable.folds =
         study_.parameterized.classifier.folds = folds;
-    const Key design("design",
-                     "where the θ of the events come from, where one model serves all θ: a name or "
-                     "a table; a command has \"sobol\" by default"),
-        fresh("fresh",
-              "for a classifier with θ as input: each fold has events of its own, new in every "
-              "epoch");
+    const Key fresh("fresh",
+                    "for a classifier with θ as input: each fold has events of its own, new in "
+                    "every epoch");
     if (settings_.describing()) {
-      Design::from(table, design, study_.parameters, study_.folder);
+      Design::from(table, design_key, study_.parameters, study_.folder);
       table.flag(fresh, study_.parameterized.classifier.fresh);
       return;
     }
@@ -380,8 +451,7 @@ class StudyReader {
       least = 10 * folds * study_.measurement->mixture->components().size();
       refuse_in_measurement(table, "fresh");
       if (can_simulate(*study_.simulator)) {
-        study_.parameterized.design = std::make_shared<const Design>(
-            Design::from(table, design, study_.parameters, study_.folder));
+        study_.parameterized.design = std::make_shared<const Design>(design_of(table));
         check_design(table);
       } else {
         study_.parameterized.design = std::make_shared<const Design>(study_.parameters);
@@ -400,8 +470,7 @@ class StudyReader {
       // With few θ, many events each, evenly spread ones leave fewer gaps.
       const bool spread = !table.has("design") && study_.simulator->runs().events > 1;
       study_.parameterized.design = std::make_shared<const Design>(
-          spread ? Design(study_.parameters, {.kind = Design::Kind::sobol})
-                 : Design::from(table, design, study_.parameters, study_.folder));
+          spread ? Design(study_.parameters, {.kind = Design::Kind::sobol}) : design_of(table));
       check_design(table);
       study_.parameterized.classifier.fresh =
           table.flag(fresh, study_.parameterized.classifier.fresh);
@@ -412,6 +481,18 @@ class StudyReader {
           fmt::format("is {}, but must be at least {}: {} in each fold", study_.training_samples,
                       least, mixture ? "ten events of each component" : "a hundred events"));
     study_.parameterized.classifier.samples = study_.training_samples;
+  }
+
+  /// The design of the training, which ranges without an end have asked for before.
+  Design design_of(Settings& training) {
+    if (!design_config_)
+      return Design::from(training, design_key, study_.parameters, study_.folder);
+    try {
+      return {study_.parameters, *design_config_};
+    } catch (const ArgumentError& error) {
+      training.problem("design", "does not hold: " + error.reason());
+      return Design(study_.parameters);
+    }
   }
 
   /// The events that files hold.
@@ -1106,6 +1187,7 @@ class StudyReader {
   Settings settings_;
   std::shared_ptr<const Samples> given_;  // data that a program holds
   Study study_;
+  std::optional<Design::Config> design_config_;  // where a range has asked for it
   std::vector<double> truth_;     // of each parameter; the middle of its range where unknown
   bool parameters_known_ = true;  // without problems in names and ranges
 };

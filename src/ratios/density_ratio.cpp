@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "neyman/core/check.hpp"
@@ -30,38 +31,6 @@ std::size_t default_batch(std::size_t events) {
   return std::clamp<std::size_t>(events / 200 / 32 * 32, 32, 512);
 }
 
-/// √(2π) times the normal probability between a and b.
-double normal_integral(double a, double b) {
-  if (b < 0.0) return normal_integral(-b, -a);  // without loss of digits in the tails
-  constexpr double root_half = 0.7071067811865476, root_half_pi = 1.2533141373155003;
-  return root_half_pi * (std::erfc(a * root_half) - std::erfc(b * root_half));
-}
-
-/// log π(θ) of a design, of θ in units of the ranges.
-double log_prior(const Design& design, std::span<const double> point) {
-  if (design.config().kind != Design::Kind::normal) return 0.0;
-  double out = 0.0;
-  for (std::size_t p = 0; p < point.size(); ++p) {
-    const auto& range = design.parameters()[p];
-    const auto& mean = design.config().mean;
-    const double middle = mean.empty() ? 0.5 * (range.low + range.high) : mean[p];
-    const double sigma = design.config().sigma[p];
-    out += std::log((range.high - range.low) / sigma) -
-           0.5 * std::pow((point[p] - middle) / sigma, 2) -
-           std::log(normal_integral((range.low - middle) / sigma, (range.high - middle) / sigma));
-  }
-  return out;
-}
-
-/// The slope of `log_prior` in θ_p.
-double prior_slope(const Design& design, std::span<const double> point, std::size_t p) {
-  if (design.config().kind != Design::Kind::normal) return 0.0;
-  const auto& range = design.parameters()[p];
-  const auto& mean = design.config().mean;
-  const double middle = mean.empty() ? 0.5 * (range.low + range.high) : mean[p];
-  return -(point[p] - middle) / std::pow(design.config().sigma[p], 2);
-}
-
 std::vector<FeatureScale> scales_of(const ParameterSpace& parameters) {
   std::vector<FeatureScale> out;
   for (const auto& parameter : parameters)
@@ -81,6 +50,36 @@ struct DensityRatio::Learned {
   // Of a density of the features:
   FittedEdges edges = {};
   Recentring recentring = {};
+  // Of a density of the parameters: that of θ alone, where the design does not know it.
+  std::optional<ConditionalDensity> prior = {};
+
+  /// What a density of θ alone is given: nothing.
+  static ConditionalDensity::Side nothing(std::size_t rows) {
+    return {std::vector<float>(rows), std::vector<Place>(rows), rows, 1};
+  }
+  static std::vector<FeatureScale> of_nothing() { return std::vector<FeatureScale>(1); }
+
+  /// log π(θ), of θ in units of the ranges.
+  double log_prior(std::span<const double> point, std::span<double> gradient = {}) const {
+    if (!prior) return design.log_density(point, gradient);
+    constexpr double one = 1.0;
+    const double value = prior->sum(
+        nothing(1), ConditionalDensity::side(parameters, MatrixView(point.data(), 1, point.size())),
+        {&one, 1}, {}, gradient);
+    for (std::size_t p = 0; p < gradient.size(); ++p) gradient[p] *= parameters[p].slope();
+    return value;
+  }
+
+  /// The same of one θ per row.
+  std::vector<double> log_priors(MatrixView points) const {
+    std::vector<double> out(points.rows());
+    if (prior) {
+      prior->values(nothing(1), ConditionalDensity::side(parameters, points), out.data());
+    } else {
+      for (std::size_t j = 0; j < out.size(); ++j) out[j] = design.log_density(points.row(j));
+    }
+    return out;
+  }
 
   /// The features at θ, of which there is one for all rows or one per row; what the density of x
   /// has beside that of the features as they are told goes to `log_jacobians`, unless that is null.
@@ -167,9 +166,9 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
   check_at_least(function, "config.members", config.members, 1);
   check_at_least(function, "config.components", config.components, 1);
   check_at_least(function, "events.size()", events.size(), 20 * config.members);
-  if (of_ == Of::parameters && !design.rows().empty())
-    fail_argument(function, "config.of", fmt::format("parameters, with a {} design", design.kind()),
-                  "features where the θ of the events have no density that is known");
+  if (of_ == Of::parameters)
+    if (const auto why = no_prior(design, events.theta); !why.empty())
+      fail_argument(function, "config.of", "parameters, and " + why, "features there");
   learned_.reset(new Learned{design, FeatureRanges(events.x), {}, scales_of(parameters_), {}, 0});
   const PeriodicColumns angles(function, config.periodic, events.feature_names);
   for (const auto& angle : angles) learned_->ranges.go_round(angle.column);
@@ -192,11 +191,7 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
   const std::uint64_t split = derive_seed(config.seed, "folds");
   const auto partition =
       events.groups.empty() ? k_fold(n, parts, split) : group_k_fold(events.groups, parts, split);
-  const auto learn = [&](std::size_t k) {
-    Progress part(progress, Progress::fine);
-    const auto others = all_but(partition, k);
-    const std::vector<std::uint32_t> train(others.begin(), others.end()),
-        held_out(partition[k].begin(), partition[k].end());
+  const auto options_of = [&](std::size_t k) {
     MixtureFactor::Options options;
     options.components = config.components;
     options.hidden = config.hidden.empty() ? default_hidden(n) : config.hidden;
@@ -204,6 +199,14 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
     options.batch_size = config.batch_size > 0 ? config.batch_size : default_batch(n);
     options.learning_rate = config.learning_rate;
     options.seed = derive_seed(config.seed, "member", k);
+    return options;
+  };
+  const auto learn = [&](std::size_t k) {
+    Progress part(progress, Progress::fine);
+    const auto others = all_but(partition, k);
+    const std::vector<std::uint32_t> train(others.begin(), others.end()),
+        held_out(partition[k].begin(), partition[k].end());
+    const auto options = options_of(k);
     const bool forward = of_ == Of::features;
     return ConditionalDensity(forward ? theta : x, forward ? x : theta, learned_->given(of_),
                               learned_->target(of_), events.weights, train, held_out, options,
@@ -216,6 +219,28 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
                         }};
   learned_->members = spread<ConditionalDensity>(tasks, config.members, learn, fields);
   if (of_ == Of::features) recentre(events, partition);
+  if (of_ == Of::features || design.has_density()) return;
+  const auto others = all_but(partition, 0);
+  const std::vector<std::uint32_t> train(others.begin(), others.end()),
+      held_out(partition[0].begin(), partition[0].end());
+  learned_->prior.emplace(Learned::nothing(n), theta, Learned::of_nothing(), learned_->parameters,
+                          events.weights, train, held_out, options_of(members()), nullptr);
+}
+
+std::string DensityRatio::no_prior(const Design& design, MatrixView theta) {
+  constexpr std::size_t least = 500;
+  if (design.has_density()) return {};
+  for (std::size_t p = 0; p < theta.cols(); ++p) {
+    std::vector<double> values(theta.rows());
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = theta(i, p);
+    std::sort(values.begin(), values.end());
+    const auto different =
+        static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin());
+    if (different < least)
+      return fmt::format("the events have {} values of {}, of which no density can be learned",
+                         different, design.parameters()[p].name);
+  }
+  return {};
 }
 
 void DensityRatio::recentre(const Samples& events, const Partition& partition) {
@@ -276,7 +301,8 @@ std::vector<double> DensityRatio::log_weights(std::span<const double> x, MatrixV
   learned_->members[0].values(
       ConditionalDensity::side(learned_->features, MatrixView(x.data(), 1, x.size())),
       ConditionalDensity::side(learned_->parameters, points), out.data());
-  for (std::size_t j = 0; j < out.size(); ++j) out[j] -= log_prior(learned_->design, points.row(j));
+  const auto priors = learned_->log_priors(points);
+  for (std::size_t j = 0; j < out.size(); ++j) out[j] -= priors[j];
   return out;
 }
 
@@ -321,9 +347,10 @@ Matrix DensityRatio::table(MatrixView x, MatrixView points) const {
     for (std::size_t m = 0; m < values.size(); ++m)
       (forward ? out(m, k) : out(k, m)) = values[m] + (common ? 0.0 : log_jacobians[m]);
   });
+  const auto priors = forward ? std::vector<double>() : learned_->log_priors(points);
   if (!forward)
     for (std::size_t j = 0; j < points.rows(); ++j) {
-      const double prior = log_prior(learned_->design, points.row(j));
+      const double prior = priors[j];
       for (std::size_t i = 0; i < x.rows(); ++i) out(i, j) -= prior;
     }
   return out;
@@ -379,9 +406,10 @@ class DensityRatio::Sum final : public SummedRatio {
       for (std::size_t p = 0; p < slopes.size(); ++p) gradient[p] += slopes[p];
     }
     by_moved(point, gradient);
-    if (of_.of_ == Of::parameters)
-      for (std::size_t p = 0; p < gradient.size(); ++p)
-        gradient[p] -= total_ * prior_slope(learned_.design, point, p);
+    if (of_.of_ == Of::parameters) {
+      learned_.log_prior(point, slopes);
+      for (std::size_t p = 0; p < gradient.size(); ++p) gradient[p] -= total_ * slopes[p];
+    }
     return value;
   }
 
@@ -392,8 +420,9 @@ class DensityRatio::Sum final : public SummedRatio {
     std::vector<double> logs;
     if (!learned_.edges.empty()) return between_edges(points, theta);
     auto out = learned_.log_mean(given(theta), target(theta), logs);
-    for (std::size_t g = 0; g < out.size(); ++g)
-      out[g] = weights_[0] * (out[g] - log_prior_at(points.row(g)));
+    const auto priors =
+        of_.of_ == Of::features ? std::vector<double>(out.size()) : learned_.log_priors(points);
+    for (std::size_t g = 0; g < out.size(); ++g) out[g] = weights_[0] * (out[g] - priors[g]);
     return out;
   }
 
@@ -529,7 +558,7 @@ class DensityRatio::Sum final : public SummedRatio {
   const Side& given(const Side& theta) const { return of_.of_ == Of::features ? theta : x_; }
   const Side& target(const Side& theta) const { return of_.of_ == Of::features ? x_ : theta; }
   double log_prior_at(std::span<const double> point) const {
-    return of_.of_ == Of::features ? 0.0 : log_prior(learned_.design, point);
+    return of_.of_ == Of::features ? 0.0 : learned_.log_prior(point);
   }
 
   /// From derivatives by θ + ε(θ) to those by θ.
@@ -589,6 +618,7 @@ void DensityRatio::save(Archive& archive) const {
     learned_->features[f].save(archive.child("feature" + std::to_string(f)));
   for (std::size_t k = 0; k < learned_->members.size(); ++k)
     learned_->members[k].save(archive.child("member" + std::to_string(k)));
+  if (learned_->prior) learned_->prior->save(archive.child("prior"));
 }
 
 DensityRatio::DensityRatio(const Archive& archive, ParameterSpace parameters)
@@ -620,6 +650,11 @@ DensityRatio::DensityRatio(const Archive& archive, ParameterSpace parameters)
   for (std::size_t k = 0; k < static_cast<std::size_t>(members); ++k)
     learned_->members.push_back(ConditionalDensity::load(
         archive.child("member" + std::to_string(k)), learned_->given(of_), learned_->target(of_)));
+  if (archive.has_child("prior"))
+    learned_->prior = ConditionalDensity::load(archive.child("prior"), Learned::of_nothing(),
+                                               learned_->parameters);
+  if (of_ == Of::parameters && !learned_->prior && !learned_->design.has_density())
+    throw FileError("the density ratio of the parameters has no density of the design");
 }
 
 }  // namespace neyman

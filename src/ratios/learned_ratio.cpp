@@ -361,8 +361,8 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   };
   Candidate of_features{.name = "features"}, of_parameters{.name = "parameters"};
   std::shared_ptr<DensityRatio> forward, backward;
-  if (!design.rows().empty())
-    of_parameters.note = fmt::format("a {} design has no density", design.kind());
+  if (const auto why = DensityRatio::no_prior(design, train.theta); !why.empty())
+    of_parameters.note = why;
   else if (parameters_.size() > most_factors)
     of_parameters.note = fmt::format("of more than {} parameters", most_factors);
   else

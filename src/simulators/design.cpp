@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <atomic>
 #include <boost/math/special_functions/erf.hpp>
@@ -35,6 +36,14 @@ constexpr double most_sigmas = 37.0;
 constexpr std::size_t most_generators = 512;
 /// Rows drawn from one stream. Part of what a seed means: do not change.
 constexpr std::size_t draw_block = 2048;
+/// Of a function: θ that stand for all of it where it is integrated, those of them that are saved,
+/// and how often it is asked again for θ inside of the ranges.
+constexpr std::size_t pool_rows = 65536, saved_rows = 4096;
+constexpr int most_calls = 100;
+/// Normals that tell how many of those with correlations lie inside of the ranges, and the least
+/// share.
+constexpr std::size_t tried_normals = 20000;
+constexpr double least_inside = 1e-3;
 
 struct KindName {
   Design::Kind kind;
@@ -50,6 +59,7 @@ constexpr KindName kind_names[] = {
     {Design::Kind::normal, "normal", "a normal distribution, cut off at the ranges", "sigma"},
     {Design::Kind::table, "table", "given points", "rows"},
     {Design::Kind::fixed, "fixed", "one point", "point"}};
+constexpr const char* function_name = "function";  // in no file
 
 /// The first where no kind has the name: after a problem, a fallback that is words may be asked
 /// for.
@@ -71,6 +81,13 @@ double truncated_quantile(double u, double low, double high) {
   return std::clamp(-std::numbers::sqrt2 * boost::math::erfc_inv(2.0 * probability), low, high);
 }
 
+/// √(2π) times the normal probability between a and b.
+double normal_integral(double a, double b) {
+  if (b < 0.0) return normal_integral(-b, -a);  // without loss of digits in the tails
+  constexpr double root_half = 0.7071067811865476, root_half_pi = 1.2533141373155003;
+  return root_half_pi * (std::erfc(a * root_half) - std::erfc(b * root_half));
+}
+
 double to_unit(std::uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1.0p-52; }
 
 template <class T>
@@ -78,8 +95,19 @@ void shuffle(std::span<T> values, RandomStream& random) {
   for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
 }
 
+/// A parameter's θ where it is on a log scale, and back.
+double to_scale(bool log, double theta) { return log ? std::log(theta) : theta; }
+double from_scale(bool log, double value, const Parameter& range) {
+  return std::clamp(log ? std::exp(value) : value, range.low, range.high);
+}
+
+bool is_log(const Design::Config& config, std::size_t p) {
+  return !config.log.empty() && config.log[p];
+}
+
 /// All combinations of the values of each parameter; the last varies fastest.
-Matrix grid_rows(const ParameterSpace& parameters, const std::vector<std::size_t>& points) {
+Matrix grid_rows(const ParameterSpace& parameters, const Design::Config& config) {
+  const auto& points = config.points;
   check_same_size("Design", "points", points.size(), parameters.size(), "one for each parameter");
   std::size_t count = 1;
   for (std::size_t p = 0; p < points.size(); ++p) {
@@ -95,9 +123,11 @@ Matrix grid_rows(const ParameterSpace& parameters, const std::vector<std::size_t
     for (std::size_t p = points.size(); p-- > 0; rest /= points[p]) {
       const auto k = static_cast<double>(rest % points[p]);
       const double share = points[p] == 1 ? 0.5 : k / static_cast<double>(points[p] - 1);
-      rows(i, p) = share == 1.0
-                       ? parameters[p].high
-                       : parameters[p].low + share * (parameters[p].high - parameters[p].low);
+      const bool log = is_log(config, p);
+      const double low = to_scale(log, parameters[p].low), high = to_scale(log, parameters[p].high);
+      rows(i, p) = share == 1.0   ? parameters[p].high
+                   : share == 0.0 ? parameters[p].low
+                                  : from_scale(log, low + share * (high - low), parameters[p]);
     }
   }
   return rows;
@@ -106,28 +136,29 @@ Matrix grid_rows(const ParameterSpace& parameters, const std::vector<std::size_t
 /// One number for each parameter: a list in their order, or a table by name; empty where absent
 /// or where a problem was noted.
 std::vector<double> read_values(Settings& settings, const Key& key,
-                                const ParameterSpace& parameters, Limits limits) {
+                                const std::vector<std::string>& names, Limits limits) {
   if (!settings.has(key.name)) return {};
   const std::size_t before = settings.problems().size();
   std::vector<double> out;
   if (settings.is_table(key.name)) {
     auto table = settings.table(key);
-    for (const auto& parameter : parameters)
-      out.push_back(table.number({parameter.name, "value of the parameter"}, limits));
+    for (const auto& name : names)
+      out.push_back(table.number({name, "value of the parameter"}, limits));
   }
   if (settings.describing() || !settings.is_table(key.name))
     out = settings.numbers(key, {}, limits);
   if (settings.problems().size() > before) return {};
-  if (out.size() != parameters.size()) {
+  if (out.size() != names.size()) {
     settings.problem(
         key.name, fmt::format("has {} values, but must have {}, one for each parameter", out.size(),
-                              parameters.size()));
+                              names.size()));
     return {};
   }
   return out;
 }
 
-Matrix read_rows(Settings& settings, const ParameterSpace& parameters, const std::string& folder) {
+Matrix read_rows(Settings& settings, const std::vector<std::string>& names,
+                 const std::string& folder) {
   const bool listed = settings.has("rows"), in_file = settings.has("file");
   if (listed == in_file)
     settings.problem(in_file ? "rows" : "",
@@ -140,12 +171,12 @@ Matrix read_rows(Settings& settings, const ParameterSpace& parameters, const std
     file = settings.text({"file", "a table with a column for each parameter; this or rows"}, "");
   if (listed == in_file) return {};
   if (listed) {
-    Matrix out(lists.size(), parameters.size());
+    Matrix out(lists.size(), names.size());
     for (std::size_t i = 0; i < lists.size(); ++i) {
-      if (lists[i].size() != parameters.size()) {
+      if (lists[i].size() != names.size()) {
         settings.problem("rows", fmt::format("has {} values in a row, but must have {}, one for "
                                              "each parameter",
-                                             lists[i].size(), parameters.size()));
+                                             lists[i].size(), names.size()));
         return {};
       }
       std::copy(lists[i].begin(), lists[i].end(), out.row(i).begin());
@@ -154,7 +185,7 @@ Matrix read_rows(Settings& settings, const ParameterSpace& parameters, const std
   }
   try {
     ReadOptions options;
-    options.features = parameters.names();
+    options.features = names;
     return read_samples((std::filesystem::path(folder) / file).string(), options).samples.x;
   } catch (const Error& error) {
     settings.problem("file", fmt::format("cannot be used: {}", error.what()));
@@ -162,36 +193,145 @@ Matrix read_rows(Settings& settings, const ParameterSpace& parameters, const std
   }
 }
 
+/// A matrix with a row and a column for each parameter; empty where absent or a problem was noted.
+Matrix read_square(Settings& settings, const Key& key, std::size_t size) {
+  if (!settings.has(key.name)) return {};
+  const std::size_t before = settings.problems().size();
+  const auto lists = settings.rows(key);
+  if (settings.problems().size() > before) return {};
+  bool fits = lists.size() == size && lists[0].size() == size;
+  Matrix out(fits ? size : 0, fits ? size : 0);
+  for (std::size_t i = 0; fits && i < size; ++i)
+    std::copy(lists[i].begin(), lists[i].end(), out.row(i).begin());
+  for (std::size_t i = 0; fits && i < size; ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      fits = fits && std::abs(out(i, j) - out(j, i)) <= 1e-9 * std::abs(out(i, j));
+  if (fits) return out;
+  settings.problem(key.name, fmt::format("must be symmetric, with {0} rows and {0} columns: one "
+                                         "for each parameter",
+                                         size));
+  return {};
+}
+
+void read_normal(Settings& table, const std::vector<std::string>& names, Design::Config& config) {
+  config.mean = read_values(table,
+                            {"mean",
+                             "of each parameter; absent: the middle of its range; of log θ on "
+                             "a log scale, as all others"},
+                            names, Limits::any());
+  config.sigma =
+      read_values(table, {"sigma", "standard deviation of each parameter; this or covariance"},
+                  names, Limits::positive());
+  config.correlation = read_square(
+      table, {"correlation", "of the parameters, a matrix; absent: they are independent"},
+      names.size());
+  const Matrix covariance = read_square(
+      table, {"covariance", "of the parameters, a matrix; in the place of sigma and correlation"},
+      names.size());
+  if (table.describing() || !table.has("covariance")) return;
+  for (const char* other : {"sigma", "correlation"})
+    if (table.has(other)) table.problem(other, "stands beside covariance, which says it too");
+  if (covariance.empty()) return;
+  config.sigma.assign(names.size(), 0.0);
+  for (std::size_t p = 0; p < names.size(); ++p) {
+    if (!(covariance(p, p) > 0.0)) {
+      table.problem("covariance", fmt::format("has {} on its diagonal, but must be positive there",
+                                              covariance(p, p)));
+      return;
+    }
+    config.sigma[p] = std::sqrt(covariance(p, p));
+  }
+  config.correlation = covariance;
+  for (std::size_t p = 0; p < names.size(); ++p)
+    for (std::size_t q = 0; q < names.size(); ++q)
+      config.correlation(p, q) =
+          p == q ? 1.0 : covariance(p, q) / (config.sigma[p] * config.sigma[q]);
+}
+
 /// The keys of one kind.
-Design::Config read_config(Design::Kind kind, Settings table, const ParameterSpace& parameters,
+Design::Config read_config(Design::Kind kind, Settings table, const std::vector<std::string>& names,
                            const std::string& folder) {
   Design::Config config;
   config.kind = kind;
+  if (kind <= Design::Kind::normal) {
+    const auto on_log = table.texts(
+        {"log", "parameters on a log scale, such as [\"tau\"]: all here is then of their log"}, {});
+    if (!on_log.empty()) config.log.assign(names.size(), false);
+    for (const auto& name : on_log) {
+      const auto found = std::find(names.begin(), names.end(), name);
+      if (found == names.end())
+        table.problem("log", unknown_name(name, "a parameter", names));
+      else
+        config.log[static_cast<std::size_t>(found - names.begin())] = true;
+    }
+  }
   if (kind == Design::Kind::grid) {
     const Key key("points", "of the grid, for each parameter", Key::required);
     for (const double points : read_values(
-             table, key, parameters, Limits::between(1, static_cast<double>(most_grid_points)))) {
+             table, key, names, Limits::between(1, static_cast<double>(most_grid_points)))) {
       if (points != std::floor(points))
         table.problem("points", fmt::format("has {}, but must have whole numbers", points));
       config.points.push_back(static_cast<std::size_t>(points));
     }
   } else if (kind == Design::Kind::normal) {
-    config.mean = read_values(table, {"mean", "of each parameter; absent: the middle of its range"},
-                              parameters, Limits::any());
-    config.sigma =
-        read_values(table, {"sigma", "standard deviation of each parameter", Key::required},
-                    parameters, Limits::positive());
+    read_normal(table, names, config);
   } else if (kind == Design::Kind::table) {
-    config.rows = read_rows(table, parameters, folder);
+    config.rows = read_rows(table, names, folder);
+    config.resample = table.flag(
+        {"resample", "each θ is a row at random; false: all rows equally often"}, config.resample);
   } else if (kind == Design::Kind::fixed) {
-    auto point = read_values(table, {"point", "its θ", Key::required}, parameters, Limits::any());
+    auto point = read_values(table, {"point", "its θ", Key::required}, names, Limits::any());
     const std::size_t size = point.size();
     config.rows = Matrix(size == 0 ? 0 : 1, size, std::move(point));
   }
   return config;
 }
 
+/// The place of θ on a Morton curve over the ranks of each parameter's values: neighbours on it are
+/// neighbours in θ.
+std::vector<std::size_t> along_curve(const Matrix& theta) {
+  const std::size_t n = theta.rows(), d = theta.cols();
+  const std::size_t bits = std::min<std::size_t>(20, 62 / std::max<std::size_t>(d, 1));
+  std::vector<std::uint64_t> place(n, 0);
+  std::vector<std::size_t> order(n);
+  for (std::size_t p = 0; p < std::min<std::size_t>(d, 62); ++p) {
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return theta(a, p) < theta(b, p); });
+    std::size_t rank = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i > 0 && theta(order[i], p) > theta(order[i - 1], p)) rank = i;
+      const auto cell = static_cast<std::uint64_t>(static_cast<double>(rank) /
+                                                   static_cast<double>(n) * std::pow(2.0, bits));
+      for (std::size_t b = 0; b < bits; ++b) place[order[i]] |= (cell >> b & 1U) << (b * d + p);
+    }
+  }
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return place[a] != place[b]
+               ? place[a] < place[b]
+               : std::lexicographical_compare(theta.row(a).begin(), theta.row(a).end(),
+                                              theta.row(b).begin(), theta.row(b).end());
+  });
+  return order;
+}
+
+/// What a function draws.
+void check_drawn(const Matrix& theta, std::size_t rows, std::size_t parameters) {
+  check_same_size("Design", "what the function draws", theta.rows(), rows, "one row for each θ");
+  check_same_size("Design", "a row that the function draws", theta.cols(), parameters,
+                  "one for each parameter");
+  check_finite("Design", "what the function draws", theta.values());
+}
+
 }  // namespace
+
+struct Design::Correlated {
+  Eigen::MatrixXd factor;     // of the covariance: L Lᵀ
+  Eigen::MatrixXd precision;  // its inverse
+  double log_norm = 0.0;      // of the density inside of the ranges
+  double inside = 1.0;        // the share of θ that lie there
+};
 
 struct Design::Lattices {
   std::mutex mutex;
@@ -207,7 +347,7 @@ std::vector<std::string> Design::kinds() {
 std::string Design::kind() const {
   for (const auto& known : kind_names)
     if (known.kind == config_.kind) return known.name;
-  return {};
+  return function_name;
 }
 
 Design::Design(ParameterSpace parameters, Config config)
@@ -215,7 +355,15 @@ Design::Design(ParameterSpace parameters, Config config)
       config_(std::move(config)),
       lattices_(std::make_shared<Lattices>()) {
   check_at_least("Design", "number of parameters", parameters_.size(), 1);
-  if (config_.kind == Kind::grid) rows_ = grid_rows(parameters_, config_.points);
+  if (!config_.log.empty())
+    check_same_size("Design", "log", config_.log.size(), parameters_.size(),
+                    "one for each parameter");
+  for (std::size_t p = 0; p < parameters_.size(); ++p)
+    if (on_log_scale(p) && !(parameters_[p].low > 0.0))
+      fail_argument("Design", fmt::format("the range of {}", parameters_[p].name),
+                    fmt::format("[{}, {}]", parameters_[p].low, parameters_[p].high),
+                    "positive on a log scale");
+  if (config_.kind == Kind::grid) rows_ = grid_rows(parameters_, config_);
   if (config_.kind == Kind::table || config_.kind == Kind::fixed) {
     rows_ = config_.rows;
     check_at_least("Design", "number of rows", rows_.rows(), 1);
@@ -224,25 +372,93 @@ Design::Design(ParameterSpace parameters, Config config)
     for (std::size_t i = 0; i < rows_.rows(); ++i)
       parameters_.check_inside(fmt::format("Design: row {}", i), rows_.row(i));
   }
-  if (config_.kind != Kind::normal) return;
+  if (config_.kind == Kind::function) take_pool();
+  if (config_.kind == Kind::normal) check_normal();
+}
+
+void Design::check_normal() {
+  const std::size_t d = parameters_.size();
+  const auto low = [&](std::size_t p) { return to_scale(on_log_scale(p), parameters_[p].low); };
+  const auto high = [&](std::size_t p) { return to_scale(on_log_scale(p), parameters_[p].high); };
   if (config_.mean.empty())
-    for (const auto& parameter : parameters_)
-      config_.mean.push_back(0.5 * (parameter.low + parameter.high));
-  check_same_size("Design", "mean", config_.mean.size(), parameters_.size(),
-                  "one for each parameter");
-  check_same_size("Design", "sigma", config_.sigma.size(), parameters_.size(),
-                  "one for each parameter");
+    for (std::size_t p = 0; p < d; ++p) config_.mean.push_back(0.5 * (low(p) + high(p)));
+  check_same_size("Design", "mean", config_.mean.size(), d, "one for each parameter");
+  check_same_size("Design", "sigma", config_.sigma.size(), d, "one for each parameter");
   check_finite("Design", "mean", config_.mean);
-  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+  for (std::size_t p = 0; p < d; ++p) {
     check_positive("Design", fmt::format("sigma[{}]", p), config_.sigma[p]);
-    const auto& range = parameters_[p];
-    const double outside =
-        std::max({0.0, range.low - config_.mean[p], config_.mean[p] - range.high});
+    const double outside = std::max({0.0, low(p) - config_.mean[p], config_.mean[p] - high(p)});
     if (outside > most_sigmas * config_.sigma[p])
       fail_argument("Design", fmt::format("mean[{}]", p), fmt::format("{}", config_.mean[p]),
-                    fmt::format("within {} sigma of the range [{}, {}] of {}", most_sigmas,
-                                range.low, range.high, range.name));
+                    fmt::format("within {} sigma of the range [{}, {}] of {}", most_sigmas, low(p),
+                                high(p), parameters_[p].name));
   }
+  const auto& correlation = config_.correlation;
+  if (correlation.empty()) return;
+  check_same_size("Design", "correlation", correlation.rows(), d, "one row for each parameter");
+  check_same_size("Design", "a row of correlation", correlation.cols(), d,
+                  "one for each parameter");
+  const auto at = [](std::size_t p) { return static_cast<Eigen::Index>(p); };
+  Eigen::MatrixXd covariance(at(d), at(d));
+  for (std::size_t p = 0; p < d; ++p)
+    for (std::size_t q = 0; q < d; ++q) {
+      const double value = correlation(p, q);
+      if (p == q ? value != 1.0 : !(std::abs(value) < 1.0 && correlation(q, p) == value))
+        fail_argument("Design", fmt::format("correlation[{}][{}]", p, q), fmt::format("{}", value),
+                      p == q ? "1" : "between -1 and 1, the same in row and column");
+      covariance(at(p), at(q)) = value * config_.sigma[p] * config_.sigma[q];
+    }
+  const Eigen::LLT<Eigen::MatrixXd> cholesky(covariance);
+  if (cholesky.info() != Eigen::Success)
+    throw ArgumentError(
+        "Design: correlation is not positive definite, but must be: no normal distribution has it");
+  auto made = std::make_shared<Correlated>();
+  made->factor = cholesky.matrixL();
+  made->precision = cholesky.solve(Eigen::MatrixXd::Identity(at(d), at(d)));
+  correlated_ = made;
+  Matrix normals(tried_normals, d);
+  RandomStream random(0, "design/inside");
+  for (double& value : normals.values()) value = random.normal();
+  made->inside = static_cast<double>(correlated(normals).rows()) / tried_normals;
+  if (made->inside < least_inside)
+    throw ArgumentError(
+        fmt::format("Design: the ranges hold {:.2g} of the normal distribution, but must hold at "
+                    "least {}; widen them, or change mean and covariance",
+                    made->inside, least_inside));
+  made->log_norm = -std::log(made->inside);
+  for (std::size_t p = 0; p < d; ++p)
+    made->log_norm += std::log(parameters_[p].high - parameters_[p].low) -
+                      std::log(made->factor(at(p), at(p))) - 0.5 * std::log(2.0 * std::numbers::pi);
+}
+
+void Design::take_pool() {
+  if (!config_.function) fail_argument("Design", "function", "null", "a function that draws θ");
+  auto drawn = draw_function(pool_rows, 0);
+  pool_ = std::make_shared<const Matrix>(drawn.take(along_curve(drawn)));
+}
+
+Matrix Design::draw_function(std::size_t n, std::uint64_t seed) const {
+  Matrix out(0, parameters_.size());
+  for (int call = 0; call < most_calls; ++call) {
+    const std::size_t wanted = n - out.rows();
+    if (wanted == 0) return out;
+    const Matrix drawn = config_.function(wanted, derive_seed(seed, "function", call));
+    check_drawn(drawn, wanted, parameters_.size());
+    std::vector<std::size_t> inside;
+    for (std::size_t i = 0; i < drawn.rows(); ++i) {
+      bool in = true;
+      for (std::size_t p = 0; p < drawn.cols(); ++p)
+        in = in && drawn(i, p) >= parameters_[p].low && drawn(i, p) <= parameters_[p].high;
+      if (in) inside.push_back(i);
+    }
+    if (call == 0 && inside.empty() && wanted >= 100) break;
+    if (!inside.empty()) out.append(drawn.take(inside));
+  }
+  if (out.rows() == n) return out;
+  throw ArgumentError(
+      fmt::format("Design: {} of {} θ that the function drew lie inside of the ranges, but all "
+                  "must; widen the ranges, or draw others",
+                  out.rows(), n));
 }
 
 Design Design::fixed(ParameterSpace parameters, std::vector<double> point) {
@@ -254,6 +470,18 @@ Design Design::from(Settings& settings, Key key, const ParameterSpace& parameter
                     const std::string& folder, std::string_view fallback) {
   if (!settings.has(key.name)) return Design(parameters);
   const std::size_t before = settings.problems().size();
+  Config config = read(settings, key, parameters.names(), folder, fallback);
+  if (settings.problems().size() > before) return Design(parameters);
+  try {
+    return {parameters, std::move(config)};
+  } catch (const ArgumentError& error) {
+    settings.problem(key.name, "does not hold: " + error.reason());
+    return Design(parameters);
+  }
+}
+
+Design::Config Design::read(Settings& settings, Key key, const std::vector<std::string>& names,
+                            const std::string& folder, std::string_view fallback) {
   const auto need = [&](const KindName& kind) {
     settings.problem(
         key.name, fmt::format("is \"{}\", but must be a table with {} too", kind.name, kind.needs));
@@ -265,35 +493,174 @@ Design Design::from(Settings& settings, Key key, const ParameterSpace& parameter
     config.kind = kind.kind;
     if (kind.needs != nullptr) need(kind);
   }
+  if (!settings.describing() && settings.is_table(key.name)) {
+    auto table = settings.table(key);
+    if (const auto held = table.object<DesignObject>("object")) {
+      for (const char* other : {"kind", "fingerprint"}) table.skip(other);
+      config.kind = Kind::function;
+      config.function = held->function;
+      return config;
+    }
+  }
   if (settings.describing() || !named) {
     Kinds kinds{"design", "where θ come from", "uniform", {}};
     for (const auto& known : kind_names) kinds.names.emplace_back(known.name, known.meaning);
     config = settings.table(key).by_kind(kinds, [&](const std::string& name, Settings table) {
       const auto& kind = find_kind(name);
-      // A table of points may be in a file instead.
-      if (kind.needs != nullptr && kind.kind != Kind::table && !table.has(kind.needs)) need(kind);
-      return read_config(kind.kind, table, parameters, folder);
+      // A table of points may be in a file instead, and sigma in a covariance.
+      if (kind.needs != nullptr && kind.kind != Kind::table && !table.has(kind.needs) &&
+          !(kind.kind == Kind::normal && table.has("covariance")))
+        need(kind);
+      return read_config(kind.kind, table, names, folder);
     });
   }
-  if (settings.problems().size() > before) return Design(parameters);
-  try {
-    return {parameters, std::move(config)};
-  } catch (const ArgumentError& error) {
-    settings.problem(key.name, "does not hold: " + error.reason());
-    return Design(parameters);
+  return config;
+}
+
+ParameterSpace Design::bounded(std::vector<Parameter> parameters, const Config& config) {
+  constexpr double sigmas = 4.0, spread = 0.05;
+  constexpr const char* function = "Design::bounded";
+  const auto open_below = [&](std::size_t p) {
+    return !std::isfinite(parameters[p].low) || (is_log(config, p) && parameters[p].low <= 0.0);
+  };
+  const auto open = [&](std::size_t p) {
+    return open_below(p) || !std::isfinite(parameters[p].high);
+  };
+  if (!config.log.empty())
+    check_same_size(function, "log", config.log.size(), parameters.size(),
+                    "one for each parameter");
+  bool any = false;
+  for (std::size_t p = 0; p < parameters.size(); ++p) any = any || open(p);
+  if (!any) return ParameterSpace(std::move(parameters));
+  Matrix rows = config.rows;
+  if (config.kind == Kind::function && config.function) {
+    rows = config.function(pool_rows, derive_seed(0, "function"));
+    check_drawn(rows, pool_rows, parameters.size());
   }
+  const bool normal = config.kind == Kind::normal;
+  if (!normal && rows.empty()) {
+    std::string names;
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+      if (open(p)) names += (names.empty() ? "" : ", ") + parameters[p].name;
+    throw ArgumentError(
+        fmt::format("{}: the range of {} has an end that is not finite, but must have two numbers, "
+                    "or a design that says where θ are: a normal, a table or a function",
+                    function, names));
+  }
+  if (!normal)
+    check_same_size(function, "a row", rows.cols(), parameters.size(), "one for each parameter");
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (!open(p)) continue;
+    double low = 0.0, high = 0.0;
+    if (normal) {
+      if (config.mean.size() != parameters.size())
+        fail_argument(
+            function, "mean", "absent",
+            fmt::format("one for each parameter where {} has no range", parameters[p].name));
+      check_same_size(function, "sigma", config.sigma.size(), parameters.size(),
+                      "one for each parameter");
+      low = config.mean[p] - sigmas * config.sigma[p];
+      high = config.mean[p] + sigmas * config.sigma[p];
+      if (is_log(config, p)) low = std::exp(low), high = std::exp(high);
+    } else {
+      const auto values = rows.column(p);
+      const auto [least, most] = std::minmax_element(values.begin(), values.end());
+      const double more = spread * (*most > *least ? *most - *least : std::abs(*most) + 1.0);
+      low = *least >= 0.0 ? std::max(0.0, *least - more) : *least - more;
+      high = *most + more;
+    }
+    if (open_below(p)) parameters[p].low = low;
+    if (!std::isfinite(parameters[p].high)) parameters[p].high = high;
+  }
+  return ParameterSpace(std::move(parameters));
 }
 
 double Design::value(std::size_t parameter, double u) const {
-  const double low = parameters_[parameter].low, high = parameters_[parameter].high;
-  if (config_.kind != Kind::normal) return low + u * (high - low);
+  const auto& range = parameters_[parameter];
+  const bool log = on_log_scale(parameter);
+  const double low = to_scale(log, range.low), high = to_scale(log, range.high);
+  if (config_.kind != Kind::normal)
+    return log ? from_scale(true, low + u * (high - low), range) : low + u * (high - low);
   const double mean = config_.mean[parameter], sigma = config_.sigma[parameter];
   const double z = truncated_quantile(u, (low - mean) / sigma, (high - mean) / sigma);
-  return std::clamp(mean + sigma * z, low, high);
+  return from_scale(log, mean + sigma * z, range);
+}
+
+double Design::log_density(std::span<const double> point, std::span<double> gradient) const {
+  if (!has_density())
+    fail_argument("Design::log_density", "kind", kind(), "one whose density is known");
+  const std::size_t d = parameters_.size();
+  double out = 0.0;
+  std::fill(gradient.begin(), gradient.end(), 0.0);
+  std::vector<double> away(d), steps(d, 1.0);  // from the mean; of the scale by θ
+  for (std::size_t p = 0; p < d; ++p) {
+    const auto& range = parameters_[p];
+    const bool log = on_log_scale(p);
+    const double low = to_scale(log, range.low), high = to_scale(log, range.high);
+    if (log) {
+      steps[p] = 1.0 / point[p];
+      out += std::log(steps[p]);
+      if (!gradient.empty()) gradient[p] -= steps[p];
+    }
+    if (config_.kind != Kind::normal) {
+      out += std::log((range.high - range.low) / (high - low));
+      continue;
+    }
+    const double mean = config_.mean[p], sigma = config_.sigma[p];
+    away[p] = to_scale(log, point[p]) - mean;
+    if (correlated_) continue;
+    out += std::log((range.high - range.low) / sigma) - 0.5 * std::pow(away[p] / sigma, 2) -
+           std::log(normal_integral((low - mean) / sigma, (high - mean) / sigma));
+    if (!gradient.empty()) gradient[p] -= away[p] / (sigma * sigma) * steps[p];
+  }
+  if (!correlated_) return out;
+  const Eigen::Map<const Eigen::VectorXd> z(away.data(), static_cast<Eigen::Index>(d));
+  const Eigen::VectorXd pull = correlated_->precision * z;
+  for (std::size_t p = 0; p < gradient.size(); ++p)
+    gradient[p] -= pull(static_cast<Eigen::Index>(p)) * steps[p];
+  return out + correlated_->log_norm - 0.5 * z.dot(pull);
+}
+
+Matrix Design::correlated(const Matrix& normals) const {
+  const std::size_t d = parameters_.size();
+  Matrix out(0, d), one(1, d);
+  std::vector<double> kept;
+  for (std::size_t i = 0; i < normals.rows(); ++i) {
+    bool inside = true;
+    for (std::size_t p = 0; p < d && inside; ++p) {
+      double value = config_.mean[p];
+      for (std::size_t q = 0; q <= p; ++q)
+        value += correlated_->factor(static_cast<Eigen::Index>(p), static_cast<Eigen::Index>(q)) *
+                 normals(i, q);
+      one(0, p) = on_log_scale(p) ? std::exp(value) : value;
+      inside = one(0, p) >= parameters_[p].low && one(0, p) <= parameters_[p].high;
+    }
+    if (inside) kept.insert(kept.end(), one.data(), one.data() + d);
+  }
+  const std::size_t rows = kept.size() / d;
+  return {rows, d, std::move(kept)};
+}
+
+Matrix Design::draw_correlated(std::size_t n, std::uint64_t seed, std::string_view purpose) const {
+  const std::size_t d = parameters_.size();
+  Matrix out(n, d);
+  parallel_blocks(n, draw_block, [&](Block block) {
+    RandomStream random(seed, purpose, block.index);
+    for (std::size_t i = block.begin; i < block.end;) {
+      Matrix normals(block.end - i, d);
+      for (double& value : normals.values()) value = random.normal();
+      const Matrix inside = correlated(normals);
+      std::copy(inside.values().begin(), inside.values().end(), out.data() + i * d);
+      i += inside.rows();
+    }
+  });
+  return out;
 }
 
 Matrix Design::draw(std::size_t n, std::uint64_t seed, std::string_view purpose) const {
   if (!rows_.empty()) return draw_rows(n, seed, purpose);
+  if (config_.kind == Kind::function) return draw_function(n, derive_seed(seed, purpose));
+  if (correlated_) return draw_correlated(n, seed, purpose);
   if (config_.kind == Kind::sobol) return draw_sobol(n, seed, purpose);
   if (config_.kind == Kind::latin_hypercube) return draw_latin(n, seed, purpose);
   Matrix out(n, parameters_.size());
@@ -344,7 +711,10 @@ Matrix Design::draw_rows(std::size_t n, std::uint64_t seed, std::string_view pur
   Matrix out(n, d);
   // The rows in random order decide which of them occur once more; a second shuffle the events.
   std::vector<std::uint32_t> order(count), chosen(n);
-  if (!single()) {
+  if (config_.resample) {
+    RandomStream random(seed, purpose);
+    for (auto& row : chosen) row = static_cast<std::uint32_t>(random.below(count));
+  } else if (!single()) {
     RandomStream random(seed, purpose);
     std::iota(order.begin(), order.end(), 0U);
     shuffle(std::span(order), random);
@@ -395,12 +765,17 @@ std::vector<std::size_t> Design::generator(std::size_t count) const {
 Matrix Design::nodes(std::size_t count, std::uint64_t seed, std::uint64_t block) const {
   check_at_least("Design::nodes", "count", count, 1);
   if (!rows_.empty() && rows_.rows() <= count) return rows_;
-  return config_.kind == Kind::table ? table_nodes(count, seed, block)
-                                     : lattice_nodes(count, seed, block);
+  return config_.kind == Kind::table || pool_ ? table_nodes(count, seed, block)
+                                              : lattice_nodes(count, seed, block);
 }
 
-Matrix Design::lattice_nodes(std::size_t count, std::uint64_t seed, std::uint64_t block) const {
+Matrix Design::lattice_nodes(std::size_t wanted, std::uint64_t seed, std::uint64_t block) const {
   const std::size_t d = parameters_.size();
+  // Of normals with correlations some come to lie outside of the ranges.
+  const std::size_t count =
+      correlated_
+          ? static_cast<std::size_t>(std::ceil(static_cast<double>(wanted) / correlated_->inside))
+          : wanted;
   const auto z = generator(count);
   RandomStream random(seed, "design/nodes", block);
   Matrix unit(count, d);
@@ -411,6 +786,14 @@ Matrix Design::lattice_nodes(std::size_t count, std::uint64_t seed, std::uint64_
       const double folded = 1.0 - std::abs(2.0 * (u - std::floor(u)) - 1.0);
       unit(i, p) = std::clamp(folded, 0x1.0p-53, 1.0 - 0x1.0p-53);
     }
+  }
+  if (correlated_) {
+    for (double& u : unit.values()) u = -std::numbers::sqrt2 * boost::math::erfc_inv(2.0 * u);
+    const Matrix inside = correlated(unit);
+    if (inside.rows() <= wanted) return inside.empty() ? draw_correlated(1, seed, "node") : inside;
+    std::vector<std::size_t> some(wanted);  // evenly, as the lattice is in order
+    for (std::size_t i = 0; i < wanted; ++i) some[i] = i * inside.rows() / wanted;
+    return inside.take(some);
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (config_.kind != Kind::grid) {
@@ -428,22 +811,33 @@ Matrix Design::lattice_nodes(std::size_t count, std::uint64_t seed, std::uint64_
 }
 
 Matrix Design::table_nodes(std::size_t count, std::uint64_t seed, std::uint64_t block) const {
+  const Matrix& rows = pool_ ? *pool_ : rows_;
   RandomStream random(seed, "design/nodes", block);
   std::vector<std::size_t> chosen(count);
-  const double width = static_cast<double>(rows_.rows()) / static_cast<double>(count);
+  const double width = static_cast<double>(rows.rows()) / static_cast<double>(count);
   for (std::size_t i = 0; i < count; ++i)
     chosen[i] =
-        std::min(rows_.rows() - 1,
+        std::min(rows.rows() - 1,
                  static_cast<std::size_t>((static_cast<double>(i) + random.uniform()) * width));
-  return rows_.take(chosen);
+  return rows.take(chosen);
 }
 
 void Design::save(Archive& archive) const {
-  archive.set("kind", kind());
+  // A function is in no file: θ that it drew stand for it.
+  archive.set("kind", pool_ ? "table" : kind());
   archive.set("points", std::vector<std::int64_t>(config_.points.begin(), config_.points.end()));
   archive.set("mean", config_.mean);
   archive.set("sigma", config_.sigma);
-  archive.set("rows", config_.rows);
+  if (pool_) {
+    std::vector<std::size_t> some(saved_rows);
+    for (std::size_t i = 0; i < some.size(); ++i) some[i] = i * pool_->rows() / some.size();
+    archive.set("rows", pool_->take(some));
+  } else {
+    archive.set("rows", config_.rows);
+  }
+  archive.set("correlation", config_.correlation);
+  archive.set("log", std::vector<std::int64_t>(config_.log.begin(), config_.log.end()));
+  archive.set("resample", config_.resample);
 }
 
 Design::Design(const Archive& archive, ParameterSpace parameters)
@@ -459,39 +853,15 @@ Design::Design(const Archive& archive, ParameterSpace parameters)
         config.mean = archive.numbers("mean");
         config.sigma = archive.numbers("sigma");
         config.rows = archive.get<Matrix>("rows");
+        if (!archive.has("correlation")) return config;  // an older one
+        config.correlation = archive.get<Matrix>("correlation");
+        for (const auto log : archive.get<std::vector<std::int64_t>>("log"))
+          config.log.push_back(log != 0);
+        config.resample = archive.flag("resample");
         return config;
       }()) {}
 
 namespace {
-
-/// The place of θ on a Morton curve over the ranks of each parameter's values: neighbours on it are
-/// neighbours in θ.
-std::vector<std::size_t> along_curve(const Matrix& theta) {
-  const std::size_t n = theta.rows(), d = theta.cols();
-  const std::size_t bits = std::min<std::size_t>(20, 62 / std::max<std::size_t>(d, 1));
-  std::vector<std::uint64_t> place(n, 0);
-  std::vector<std::size_t> order(n);
-  for (std::size_t p = 0; p < std::min<std::size_t>(d, 62); ++p) {
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return theta(a, p) < theta(b, p); });
-    std::size_t rank = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (i > 0 && theta(order[i], p) > theta(order[i - 1], p)) rank = i;
-      const auto cell = static_cast<std::uint64_t>(static_cast<double>(rank) /
-                                                   static_cast<double>(n) * std::pow(2.0, bits));
-      for (std::size_t b = 0; b < bits; ++b) place[order[i]] |= (cell >> b & 1U) << (b * d + p);
-    }
-  }
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return place[a] != place[b]
-               ? place[a] < place[b]
-               : std::lexicographical_compare(theta.row(a).begin(), theta.row(a).end(),
-                                              theta.row(b).begin(), theta.row(b).end());
-  });
-  return order;
-}
 
 /// @throw SimulatorError where more of so many runs have failed than the simulator tolerates.
 void check_failures(const Distribution::Runs& runs, std::size_t count, std::size_t failed,
@@ -551,7 +921,8 @@ Samples simulate_runs(const Distribution& distribution, const Design& design, st
 
 }  // namespace
 
-Design empirical_design(const Samples& events, const ParameterSpace& parameters) {
+Design empirical_design(const Samples& events, const ParameterSpace& parameters,
+                        bool fills_ranges) {
   constexpr std::size_t most_rows = 200'000;
   constexpr double same_weight = 0.02;  // up to which θ count as equally often simulated
   check_same_size("empirical_design", "θ of the events", events.theta.rows(), events.size(),
@@ -560,7 +931,9 @@ Design empirical_design(const Samples& events, const ParameterSpace& parameters)
   const auto order = along_curve(events.theta);
   const auto weight = [&](std::size_t i) { return std::abs(events.weight(i)); };
   const auto table = [&](const std::vector<std::size_t>& chosen) {
-    return Design(parameters, {.kind = Design::Kind::table, .rows = events.theta.take(chosen)});
+    return Design(parameters, {.kind = Design::Kind::table,
+                               .rows = events.theta.take(chosen),
+                               .fills_ranges = fills_ranges});
   };
   // Each θ once, where all have the same weight: few θ then make an integral that is exact.
   std::vector<std::size_t> distinct;

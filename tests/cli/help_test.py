@@ -179,6 +179,8 @@ class Schema(unittest.TestCase):
     # Studies that `neyman check` refuses for what a schema cannot know: values of other keys, the
     # content of files, what formulas say, which kind of study it is.
     BEYOND = """
+        across_design_correlation across_design_covariance across_design_log across_design_log_range
+        across_range_open across_range_open_truth across_range_open_uniform
         across_calibrator_kind across_design_grid_points across_design_one_point
         across_design_table_outside across_of_separable across_parameter_unused
         across_simulator_undefined across_too_few_samples compare_across components_dimensions

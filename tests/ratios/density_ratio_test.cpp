@@ -99,15 +99,8 @@ TEST(DensityRatio, GradientAgreesWithDifferences) {
   }
 }
 
-// A density of the parameters under a normal design divides by that design.
-TEST(DensityRatio, ANormalDesignIsDividedOut) {
-  Design::Config normal;
-  normal.kind = Design::Kind::normal;
-  normal.mean = {0.5, 0.0};
-  normal.sigma = {0.7, 1.0};
-  const Design narrow(plane, normal);
-  const DensityRatio ratio(simulate_plane(narrow, 20000, 1), narrow,
-                           quick_density(DensityRatio::Of::parameters));
+/// What log r of a density of the parameters is off by in the mean, from θ1 to θ0.
+double off_by(const DensityRatio& ratio) {
   const std::vector<double> theta0{0.5, -0.5}, theta1{-0.2, 0.5};
   const Matrix x = data_at(theta0, 2000, 3);
   const auto learned = ratio.log_ratios(x, theta0, theta1);
@@ -116,8 +109,40 @@ TEST(DensityRatio, ANormalDesignIsDividedOut) {
     difference +=
         (learned[i] - exact_log_density(x.row(i), theta0) + exact_log_density(x.row(i), theta1)) /
         2000.0;
-  // The log of the design changes by 0.4 between both.
-  EXPECT_NEAR(difference, 0.0, 0.12);
+  return difference;
+}
+
+// A density of the parameters divides by that of the design: the log of this changes by 0.4 between
+// both points, with the correlation by 1.4.
+TEST(DensityRatio, TheDesignIsDividedOut) {
+  const Design::Config independent{
+      .kind = Design::Kind::normal, .mean = {0.5, 0.0}, .sigma = {0.7, 1.0}};
+  auto correlated = independent;
+  correlated.correlation = Matrix(2, 2, {1.0, 0.7, 0.7, 1.0});
+  for (const auto& normal : {independent, correlated}) {
+    const Design narrow(plane, normal);
+    const auto events = simulate_plane(narrow, 10000, 1);
+    const DensityRatio known(events, narrow, quick_density(DensityRatio::Of::parameters));
+    EXPECT_NEAR(off_by(known), 0.0, 0.15);
+    if (normal.correlation.empty()) continue;
+    // The same θ as a table, whose density is learned.
+    const DensityRatio learned(events, empirical_design(events, plane),
+                               quick_density(DensityRatio::Of::parameters));
+    EXPECT_NEAR(off_by(learned), 0.0, 0.2);
+    Archive archive;
+    learned.save(archive);
+    EXPECT_EQ(off_by(DensityRatio(archive, plane)), off_by(learned));
+    // All ways lead to the same, and so does the gradient.
+    const Matrix x = data_at({0.3, 0.2}, 1, 5);
+    const Matrix points(2, 2, {0.4, 0.1, -0.3, 0.6});
+    const auto sum = learned.over(x);
+    const auto at = sum->at(points);
+    for (std::size_t j = 0; j < 2; ++j) EXPECT_NEAR(at[j], (*sum)(points.row(j), {}), 1e-4);
+    std::vector<double> gradient(2), up = {0.402, 0.1}, down = {0.398, 0.1};
+    (*sum)(points.row(0), gradient);
+    EXPECT_NEAR(gradient[0], ((*sum)(up, {}) - (*sum)(down, {})) / 4e-3,
+                0.02 * std::abs(gradient[0]) + 0.05);
+  }
 }
 
 // q(θ|x) = N(x′, 1) here, cut off at the ranges: 5 σ of 4000 draws, and what learning leaves.

@@ -155,7 +155,8 @@ TEST(LearnedRatio, AGridHasNoDensityOfTheParameters) {
   const LearnedRatio ratio(simulate_plane(grid, 4000, 11), grid, quick_learned());
   const auto& parameters = candidate(ratio, "parameters");
   EXPECT_FALSE(parameters.trained);
-  EXPECT_NE(parameters.note.find("grid"), std::string::npos);
+  EXPECT_NE(parameters.note.find("4 values of a, of which no density"), std::string::npos)
+      << parameters.note;
   EXPECT_EQ(parameters.share, 0.0);
 }
 

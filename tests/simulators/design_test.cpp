@@ -3,14 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
 
 #include "neyman/core/parallel.hpp"
+#include "neyman/core/random.hpp"
 #include "neyman/data/settings_file.hpp"
 #include "neyman/simulators/uniform.hpp"
 #include "simulators/examples.hpp"
@@ -284,6 +287,287 @@ TEST(Design, SavesAndLoads) {
   EXPECT_TRUE(contains(error_of([&] { Design(archive, design_space); }), "'girl' is not a design"));
 }
 
+Matrix matrix_of(std::size_t d, std::vector<double> values) { return {d, d, std::move(values)}; }
+
+TEST(Design, NormalsMayBeCorrelatedAndCutOff) {
+  // In wide ranges the moments are those that were asked for: 5 standard errors, 4 times 6e-7.
+  const ParameterSpace wide({{"a", -50, 50, {}}, {"b", -50, 50, {}}});
+  const Design design(wide, {.kind = Design::Kind::normal,
+                             .mean = {1.0, -2.0},
+                             .sigma = {2.0, 3.0},
+                             .correlation = matrix_of(2, {1.0, -0.8, -0.8, 1.0})});
+  constexpr std::size_t n = 100000;
+  const auto moments = [](const Matrix& theta) {
+    double product = 0.0, square = 0.0, mean = 0.0;
+    for (std::size_t i = 0; i < theta.rows(); ++i) {
+      product += (theta(i, 0) - 1.0) * (theta(i, 1) + 2.0);
+      square += std::pow(theta(i, 0) - 1.0, 2);
+      mean += theta(i, 1);
+    }
+    const auto count = static_cast<double>(theta.rows());
+    return std::array{mean / count, square / count, product / count / 6.0};
+  };
+  const auto drawn = moments(design.draw(n, 3, "train"));
+  EXPECT_NEAR(drawn[0], -2.0, 5.0 * 3.0 / std::sqrt(n));
+  EXPECT_NEAR(drawn[1], 4.0, 5.0 * 4.0 * std::sqrt(2.0 / n));
+  EXPECT_NEAR(drawn[2], -0.8, 5.0 * std::sqrt(1.64 / n));
+  // A lattice of few nodes is nearer than as many draws would be (0.04 for the correlation).
+  const auto nodes = moments(design.nodes(1000, 1, 1));
+  EXPECT_NEAR(nodes[0], -2.0, 0.02);
+  EXPECT_NEAR(nodes[2], -0.8, 0.02);
+  // Cut off at narrow ranges: of draws and of nodes the mean is ∫ θ π over a fine grid.
+  const ParameterSpace narrow({{"a", 0.0, 4.0, {}}, {"b", -3.0, 3.0, {}}});
+  const Design cut(narrow, design.config());
+  double total = 0.0, mean = 0.0;
+  constexpr int steps = 400;
+  for (int i = 0; i < steps; ++i)
+    for (int j = 0; j < steps; ++j) {
+      const std::vector<double> at = {4.0 * (i + 0.5) / steps, -3.0 + 6.0 * (j + 0.5) / steps};
+      const double density = std::exp(cut.log_density(at)) / (steps * steps);
+      total += density;
+      mean += density * at[1];
+    }
+  EXPECT_NEAR(total, 1.0, 0.03);  // its norm comes from 20 000 normals, of which 40 % are inside
+  mean /= total;
+  double by_draws = 0.0, by_nodes = 0.0;
+  const auto theta = cut.draw(n, 4, "train");
+  for (const double b : theta.column(1)) by_draws += b / n;
+  for (std::size_t i = 0; i < n; ++i) ASSERT_NO_THROW(narrow.check_inside("test", theta.row(i)));
+  EXPECT_NEAR(by_draws, mean, 5.0 * 1.5 / std::sqrt(n));
+  constexpr std::size_t blocks = 40;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const auto some = cut.nodes(200, 5, block).column(1);
+    EXPECT_GT(some.size(), 150U);
+    EXPECT_LE(some.size(), 200U);
+    for (const double b : some) by_nodes += b / static_cast<double>(some.size() * blocks);
+  }
+  EXPECT_NEAR(by_nodes, mean, 0.02);
+  set_threads(1);
+  EXPECT_EQ(theta, cut.draw(n, 4, "train"));
+  set_threads(0);
+}
+
+TEST(Design, ParametersMayBeOnALogScale) {
+  const ParameterSpace one({{"tau", 0.01, 1000.0, {}}});
+  const double low = std::log(0.01), high = std::log(1000.0);
+  const auto uniform = [&](double v) { return (std::log(v) - low) / (high - low); };
+  for (const auto kind :
+       {Design::Kind::uniform, Design::Kind::sobol, Design::Kind::latin_hypercube}) {
+    const Design design(one, {.kind = kind, .log = {true}});
+    EXPECT_GT(reference::ks_p_value(design.draw(4096, 1, "train").column(0), uniform),
+              reference::false_alarm);
+  }
+  const Design grid(one, {.kind = Design::Kind::grid, .points = {6}, .log = {true}});
+  for (std::size_t k = 0; k < 6; ++k)
+    EXPECT_NEAR(grid.rows()(k, 0) / std::pow(10.0, static_cast<double>(k) - 2.0), 1.0, 1e-12);
+  EXPECT_EQ(grid.rows()(0, 0), 0.01);
+  EXPECT_EQ(grid.rows()(5, 0), 1000.0);
+  const Design normal(
+      one, {.kind = Design::Kind::normal, .mean = {std::log(2.0)}, .sigma = {0.5}, .log = {true}});
+  EXPECT_GT(reference::ks_p_value(
+                normal.draw(20000, 2, "train").column(0),
+                [](double v) { return normal_cdf((std::log(v) - std::log(2.0)) / 0.5); }),
+            reference::false_alarm);
+  EXPECT_EQ(error_of([] {
+              Design(ParameterSpace({{"tau", 0.0, 1.0, {}}}), {.log = {true}});
+            }),
+            "Design: the range of tau is [0, 1], but must be positive on a log scale");
+}
+
+TEST(Design, KnowsItsDensity) {
+  const ParameterSpace space({{"a", 0.5, 4.0, {}}, {"b", -2.0, 3.0, {}}});
+  const std::vector<Design::Config> all = {
+      {},
+      {.kind = Design::Kind::sobol, .log = {true, false}},
+      {.kind = Design::Kind::normal, .mean = {1.0, 0.5}, .sigma = {2.0, 0.7}},
+      {.kind = Design::Kind::normal, .mean = {0.2, 0.5}, .sigma = {0.6, 0.7}, .log = {true, false}},
+      {.kind = Design::Kind::normal,
+       .mean = {0.5, 0.5},
+       .sigma = {0.3, 0.5},
+       .correlation = matrix_of(2, {1.0, 0.6, 0.6, 1.0}),
+       .log = {true, false}}};
+  for (const auto& config : all) {
+    const Design design(space, config);
+    // One over the ranges, by the midpoint rule.
+    double total = 0.0;
+    constexpr int steps = 400;
+    for (int i = 0; i < steps; ++i)
+      for (int j = 0; j < steps; ++j)
+        total += std::exp(design.log_density(std::vector<double>{0.5 + 3.5 * (i + 0.5) / steps,
+                                                                 -2.0 + 5.0 * (j + 0.5) / steps})) /
+                 (steps * steps);
+    EXPECT_NEAR(total, 1.0, config.correlation.empty() ? 1e-4 : 0.02);
+    std::vector<double> point = {1.3, 0.2}, gradient(2);
+    design.log_density(point, gradient);
+    for (std::size_t p = 0; p < 2; ++p) {
+      auto beside = point;
+      beside[p] += 1e-6;
+      const double above = design.log_density(beside);
+      beside[p] -= 2e-6;
+      EXPECT_NEAR(gradient[p], (above - design.log_density(beside)) / 2e-6, 1e-6);
+    }
+    Archive archive;
+    design.save(archive);
+    EXPECT_EQ(Design(archive, space).log_density(point), design.log_density(point));
+  }
+  const auto table = make(design_space, Design::Kind::table);
+  EXPECT_FALSE(table.has_density());
+  EXPECT_EQ(error_of([&] {
+              table.log_density(std::vector<double>{0.0, 1.0});
+            }),
+            "Design::log_density: kind is table, but must be one whose density is known");
+}
+
+TEST(Design, TablesMayBeResampled) {
+  Matrix rows(50, 1);
+  for (std::size_t i = 0; i < 50; ++i) rows(i, 0) = static_cast<double>(i);
+  const ParameterSpace space({{"a", 0, 50, {}}});
+  const Design design(space, {.kind = Design::Kind::table, .rows = rows, .resample = true});
+  std::map<double, int> count;
+  const auto theta = design.draw(5000, 1, "train").column(0);
+  for (const double v : theta) ++count[v];
+  // Poisson of mean 100: all 50 within 6 sigma (1e-7), and not all equal (0.04^50).
+  int least = 5000, most = 0;
+  for (const auto& [v, n] : count) {
+    EXPECT_NEAR(n, 100, 60);
+    least = std::min(least, n);
+    most = std::max(most, n);
+  }
+  EXPECT_GT(most - least, 10);
+  EXPECT_EQ(theta, design.draw(5000, 1, "train").column(0));
+  Archive archive;
+  design.save(archive);
+  EXPECT_EQ(theta, Design(archive, space).draw(5000, 1, "train").column(0));
+}
+
+/// θ on a circle, one in ten outside of the ranges.
+Matrix on_a_circle(std::size_t n, std::uint64_t seed) {
+  RandomStream random(seed, "circle");
+  Matrix out(n, 2);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double angle = 2.0 * M_PI * random.uniform();
+    const double radius = random.uniform() < 0.1 ? 30.0 : 2.0;
+    out(i, 0) = radius * std::cos(angle);
+    out(i, 1) = 5.0 + radius * std::sin(angle);
+  }
+  return out;
+}
+
+TEST(Design, FunctionsDrawWhatLiesInsideOfTheRanges) {
+  const Design design(design_space, {.kind = Design::Kind::function, .function = on_a_circle});
+  EXPECT_EQ(design.kind(), "function");
+  EXPECT_FALSE(design.has_density());
+  EXPECT_FALSE(design.single());
+  EXPECT_TRUE(design.rows().empty());
+  const auto theta = design.draw(10000, 1, "train");
+  EXPECT_EQ(theta.rows(), 10000U);
+  EXPECT_EQ(theta, design.draw(10000, 1, "train"));
+  EXPECT_NE(theta, design.draw(10000, 2, "train"));
+  const auto radius = [](const Matrix& points, std::size_t i) {
+    return std::hypot(points(i, 0), points(i, 1) - 5.0);
+  };
+  for (std::size_t i = 0; i < theta.rows(); ++i) ASSERT_NEAR(radius(theta, i), 2.0, 1e-9);
+  // Nodes fill the circle evenly: each of 40 has its own fortieth of it, or nearly so.
+  const auto nodes = design.nodes(40, 1, 3);
+  ASSERT_EQ(nodes.rows(), 40U);
+  double mean = 0.0;
+  for (std::size_t i = 0; i < 40; ++i) mean += nodes(i, 0) / 40.0;
+  EXPECT_NEAR(mean, 0.0, 0.15);  // of draws, 0.22 would be one standard error
+  // A file has points of it.
+  Archive archive;
+  design.save(archive);
+  const Design loaded(archive, design_space);
+  EXPECT_EQ(loaded.kind(), "table");
+  EXPECT_NEAR(radius(loaded.rows(), 17), 2.0, 1e-9);
+  const auto refused = [](Design::Function function) {
+    return error_of([&] {
+      Design(design_space, {.kind = Design::Kind::function, .function = std::move(function)});
+    });
+  };
+  EXPECT_EQ(refused([](std::size_t n, std::uint64_t) { return Matrix(n, 3); }),
+            "Design: a row that the function draws has 3 values, but must have 2 (one for each "
+            "parameter)");
+  EXPECT_EQ(refused([](std::size_t, std::uint64_t) { return Matrix(7, 2); }),
+            "Design: what the function draws has 7 values, but must have 65536 (one row for each "
+            "θ)");
+  EXPECT_TRUE(contains(refused([](std::size_t n, std::uint64_t) {
+                         Matrix out(n, 2);
+                         out(5, 1) = std::nan("");
+                         return out;
+                       }),
+                       "but must be finite"));
+  EXPECT_EQ(refused([](std::size_t n, std::uint64_t) {
+              Matrix out(n, 2);
+              for (double& value : out.values()) value = 100.0;
+              return out;
+            }),
+            "Design: 0 of 65536 θ that the function drew lie inside of the ranges, but all must; "
+            "widen the ranges, or draw others");
+}
+
+TEST(Design, SaysWhereRangesThatAreOpenEnd) {
+  constexpr double open = std::numeric_limits<double>::infinity();
+  const std::vector<Parameter> parameters = {
+      {"a", -open, open, {}}, {"b", 0.0, open, {}}, {"c", -1.0, 1.0, {}}};
+  const auto ends = [&](const Design::Config& config) {
+    std::vector<double> out;
+    for (const auto& p : Design::bounded(parameters, config)) {
+      out.push_back(p.low);
+      out.push_back(p.high);
+    }
+    return out;
+  };
+  EXPECT_EQ(ends({.kind = Design::Kind::normal, .mean = {1, 2, 0}, .sigma = {0.5, 3, 1}}),
+            (std::vector<double>{-1, 3, 0, 14, -1, 1}));
+  const auto log_normal = ends({.kind = Design::Kind::normal,
+                                .mean = {1, 2, 0},
+                                .sigma = {0.5, 0.5, 1},
+                                .log = {false, true, false}});
+  EXPECT_NEAR(log_normal[3], std::exp(4.0), 1e-9);
+  EXPECT_NEAR(log_normal[2], 1.0, 1e-9);  // zero has no logarithm
+  EXPECT_EQ(ends({.kind = Design::Kind::table, .rows = Matrix(2, 3, {-10, 1, 0, 10, 5, 0})}),
+            (std::vector<double>{-11, 11, 0, 5.2, -1, 1}));
+  const auto drawn =
+      ends({.kind = Design::Kind::function, .function = [](std::size_t n, std::uint64_t seed) {
+              RandomStream random(seed, "three");
+              Matrix out(n, 3);
+              for (double& value : out.values()) value = random.uniform();
+              return out;
+            }});
+  EXPECT_NEAR(drawn[0], 0.0, 0.001);  // all are positive
+  EXPECT_NEAR(drawn[1], 1.05, 0.001);
+  EXPECT_EQ(error_of([&] { ends({}); }),
+            "Design::bounded: the range of a, b has an end that is not finite, but must have two "
+            "numbers, or a design that says where θ are: a normal, a table or a function");
+  EXPECT_TRUE(contains(error_of([&] {
+                         ends({.kind = Design::Kind::normal, .sigma = {1, 1, 1}});
+                       }),
+                       "mean is absent, but must be one for each parameter where a has no range"));
+}
+
+TEST(Design, RefusesNormalsThatAreNone) {
+  const auto refused = [](std::vector<double> correlation, std::vector<double> mean = {0, 5}) {
+    return error_of([&] {
+      Design(design_space, {.kind = Design::Kind::normal,
+                            .mean = mean,
+                            .sigma = {1.0, 1.0},
+                            .correlation = matrix_of(2, std::move(correlation))});
+    });
+  };
+  EXPECT_EQ(refused({2.0, 0.0, 0.0, 1.0}), "Design: correlation[0][0] is 2, but must be 1");
+  EXPECT_TRUE(contains(refused({1.0, 1.5, 1.5, 1.0}), "between -1 and 1"));
+  EXPECT_TRUE(contains(refused({1.0, 0.5, 0.4, 1.0}), "the same in row and column"));
+  EXPECT_TRUE(contains(refused({1.0, 0.5, 0.5, 1.0}, {-8.0, 5.0}), "must hold at least 0.001"));
+  const ParameterSpace three({{"a", -9, 9, {}}, {"b", -9, 9, {}}, {"c", -9, 9, {}}});
+  EXPECT_TRUE(contains(
+      error_of([&] {
+        Design(three, {.kind = Design::Kind::normal,
+                       .sigma = {1, 1, 1},
+                       .correlation = matrix_of(3, {1, 0.9, -0.9, 0.9, 1, 0.9, -0.9, 0.9, 1})});
+      }),
+      "not positive definite"));
+}
+
 Design read(const std::string& toml, std::string& problems, const std::string& folder = ".") {
   auto settings = parse_settings(toml, "study.toml");
   auto design = Design::from(settings, "design", design_space, folder);
@@ -306,6 +590,20 @@ TEST(Design, IsReadFromAStudy) {
   EXPECT_EQ(normal.config().mean, (std::vector<double>{0, 5}));
   EXPECT_EQ(read("design = {kind = \"table\", rows = [[0, 1], [1, 2], [2, 3]]}", problems).rows(),
             Matrix(3, 2, {0, 1, 1, 2, 2, 3}));
+  const auto correlated = read(
+      "design = {kind = \"normal\", covariance = [[4, 1], [1, 1]], mean = {alpha = 0, beta = 3}}",
+      problems);
+  EXPECT_EQ(correlated.config().sigma, (std::vector<double>{2, 1}));
+  EXPECT_EQ(correlated.config().correlation, Matrix(2, 2, {1, 0.5, 0.5, 1}));
+  EXPECT_EQ(read("design = {kind = \"normal\", sigma = [2, 1], correlation = [[1, 0.5], [0.5, 1]], "
+                 "mean = [0, 3]}",
+                 problems)
+                .draw(100, 1, "x"),
+            correlated.draw(100, 1, "x"));
+  EXPECT_TRUE(
+      read("design = {kind = \"table\", rows = [[0, 1], [1, 2]], resample = true}", problems)
+          .config()
+          .resample);
   const auto fixed = read("design = {kind = \"fixed\", point = {alpha = 1, beta = 2}}", problems);
   EXPECT_TRUE(fixed.single());
   EXPECT_EQ(fixed.rows(), Matrix(1, 2, {1, 2}));
@@ -327,6 +625,17 @@ TEST(Design, NamesProblemsOfAStudy) {
     return problems;
   };
   EXPECT_TRUE(contains(problem("design = \"sobel\""), "sobol"));
+  EXPECT_TRUE(contains(problem("design = {kind = \"normal\", covariance = [[1, 2], [0, 1]]}"),
+                       "design.covariance must be symmetric, with 2 rows and 2 columns"));
+  EXPECT_TRUE(contains(problem("design = {kind = \"normal\", covariance = [[-1, 0], [0, 1]]}"),
+                       "design.covariance has -1 on its diagonal, but must be positive there"));
+  EXPECT_TRUE(contains(
+      problem("design = {kind = \"normal\", sigma = [1, 1], covariance = [[1, 0], [0, 1]]}"),
+      "design.sigma stands beside covariance, which says it too"));
+  EXPECT_TRUE(contains(problem("design = {kind = \"sobol\", log = [\"gamma\"]}"),
+                       "design.log 'gamma' is not a parameter"));
+  EXPECT_TRUE(contains(problem("design = {kind = \"sobol\", log = [\"alpha\"]}"),
+                       "the range of alpha is [-3, 3], but must be positive on a log scale"));
   EXPECT_TRUE(contains(problem("design = 3"), "study.toml:1: design is 3, but must be a table"));
   EXPECT_TRUE(contains(problem("design = \"grid\""), "must be a table with points too"));
   EXPECT_TRUE(contains(problem("design = \"table\""), "must be a table with rows too"));

@@ -21,9 +21,11 @@ namespace neyman {
 /// - `of = features`: log r(x; θ) = log q(x|θ). It follows peaks that move, correlations, scales
 ///   and values in steps, and is normalised in x at every θ, so that its errors do not add up over
 ///   the events of a dataset.
-/// - `of = parameters`: log r(x; θ) = log q(θ|x) − log π(θ), with π the design. It needs no density
-///   of many features. What it is off by at one θ is the same for all events, so that it is for
-///   datasets of one event, or few.
+/// - `of = parameters`: log r(x; θ) = log q(θ|x) − log π(θ), with π the design, whose density,
+/// where
+///   it is not known (a table, a function), is learned from the θ of the events. It needs no
+///   density of many features. What it is off by at one θ is the same for all events, so that it is
+///   for datasets of one event, or few.
 ///
 /// Either density is a product of one-dimensional mixtures, each by a network of its own:
 /// q(u|v) = Π_j Σ_c w_c N(u_j; μ_c, σ_c), whose numbers are functions of v and u_1 … u_{j−1}.
@@ -68,7 +70,7 @@ class DensityRatio final : public ParameterizedRatio {
   /// Trains on events with θ drawn from the design. Only ratios of their weights matter. Each
   /// member is one of the `tasks` where others share them.
   /// @throw ArgumentError where the events have no θ, a weight is negative, there are fewer than 20
-  ///   events a member, the design has no density that is known (of = parameters), or no feature
+  ///   events a member, the design has no density (of = parameters; see `no_prior`), or no feature
   ///   has the name of a periodic one, or its period is empty.
   DensityRatio(const Samples& events, const Design& design, const Config& config,
                Progress* progress = nullptr, Tasks* tasks = nullptr);
@@ -87,6 +89,10 @@ class DensityRatio final : public ParameterizedRatio {
   /// Events with a feature outside the range of the training events.
   std::size_t count_outside(MatrixView x) const override;
   void save(Archive& archive) const override;
+
+  /// Why there is no density of a design to be learned from the θ of events: these have too few
+  /// values. Empty where there is one, or it is known.
+  static std::string no_prior(const Design& design, MatrixView theta);
 
   std::size_t members() const;
   /// For so many events, where the configuration leaves it open.
