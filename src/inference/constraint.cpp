@@ -186,6 +186,16 @@ double ConstrainedLikelihood::operator()(std::span<const double> point,
   return value + sum;
 }
 
+std::vector<double> ConstrainedLikelihood::at_allowed(MatrixView points) const {
+  auto out = of_->at(points);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    for (const auto& constraint : constraints_) {
+      const double term = constraint.log_density(points(i, constraint.parameter()));
+      out[i] = out[i] <= forbidden || term <= forbidden ? forbidden : out[i] + term;
+    }
+  return out;
+}
+
 std::optional<double> ConstrainedLikelihood::second_derivatives(std::span<const double> point,
                                                                 std::span<double> gradient,
                                                                 Matrix& hessian) const {

@@ -122,6 +122,7 @@ class Tracer {
         if (border && inside({i, j}, nullptr)) out.touches_bound = true;
       }
     out.failed += failed_;
+    out.touches_edge = edge_;
   }
 
  private:
@@ -268,6 +269,8 @@ class Tracer {
     std::uintmax_t most = 40;
     const auto [p, q] = boost::math::tools::toms748_solve(
         at, 0.0, 1.0, low, high, [](double l, double h) { return h - l <= 1e-4; }, most);
+    const bool wall = std::max(at_a.statistic, at_b.statistic) >= Profile::most;
+    if (wall && !edge_) edge_ = at(low < 0.0 ? p : q) < -0.1 * threshold_;
     return place(0.5 * (p + q));
   }
 
@@ -336,6 +339,7 @@ class Tracer {
   double threshold_;
   std::set<Edge> visited_;
   std::size_t failed_ = 0;
+  bool edge_ = false;
 };
 
 FitRange choose_window(const Likelihood& likelihood, const Fit& best, std::size_t parameter,
@@ -367,8 +371,8 @@ FitRange choose_window(const Likelihood& likelihood, const Fit& best, std::size_
 
 /// For packing.hpp.
 constexpr auto contour_fields = [](auto& bytes, auto& contour) {
-  bytes(contour.level, contour.threshold, contour.touches_bound, contour.failed, contour.message,
-        contour.higher);
+  bytes(contour.level, contour.threshold, contour.touches_bound, contour.touches_edge,
+        contour.failed, contour.message, contour.higher);
   bytes.list(contour.lines, [](auto& to, auto& line) { to(line.x, line.y, line.closed); });
 };
 

@@ -81,6 +81,7 @@ Starts choose_starts(FreeProblem& problem, const FitOptions& options) {
   };
   std::vector<Candidate> candidates;
   const auto add = [&](std::vector<double> unit) {
+    unit = problem.near_design(std::move(unit));
     const double value = problem(unit);
     candidates.push_back({std::move(unit), value});
   };

@@ -56,6 +56,19 @@ class FreeProblem {
           std::clamp(ranges_[i].low + place[i] * range(i), ranges_[i].low, ranges_[i].high);
     return point;
   }
+  /// The place of the nearest θ of the design, where the likelihood is one of a learned ratio that
+  /// has no events at this place; else the same.
+  std::vector<double> near_design(std::vector<double> unit) const {
+    const auto* region = likelihood_.region();
+    if (region == nullptr) return unit;
+    const auto point = to_point(unit);
+    return region->holds(point) ? unit : to_unit(region->nearest(point));
+  }
+  /// Whether the design has no events at a place.
+  bool beyond_design(const std::vector<double>& unit) const {
+    const auto* region = likelihood_.region();
+    return region != nullptr && !region->holds(to_point(unit));
+  }
   std::vector<double> to_unit(std::span<const double> point) const {
     std::vector<double> unit;
     for (std::size_t i = 0; i < size(); ++i) {

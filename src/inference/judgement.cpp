@@ -377,9 +377,14 @@ std::optional<Judgement> follow_edge(FreeProblem& problem, const FitOptions& opt
     problem.set_best(unit, value);
   }
   out.at_bound[k] = true;
+  auto beyond = problem.best();
+  beyond[k] = std::clamp(beyond[k] + edge.direction * 1e-9, 0.0, 1.0);
+  const bool of_design = problem.beyond_design(beyond);
+  // The edge of where θ happen to lie is no smooth line: how ℓ goes on along it says little.
+  out.arrived = out.arrived || of_design;
   if (out.arrived)
-    out.message =
-        fmt::format("{} ends at the edge of where the likelihood is allowed", problem.name(k));
+    out.message = fmt::format("{} ends at the edge of where the {}", problem.name(k),
+                              of_design ? "design has events" : "likelihood is allowed");
   return out;
 }
 

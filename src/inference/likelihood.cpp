@@ -31,6 +31,32 @@ std::optional<double> Likelihood::second_derivatives(std::span<const double>, st
   return std::nullopt;
 }
 
+std::vector<double> Likelihood::at(MatrixView points) const {
+  const auto& space = parameters();
+  check_same_size("Likelihood::at", "a row of points", points.cols(), space.size(),
+                  "one for each parameter");
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < points.rows(); ++i) {
+    bool in = true;
+    for (std::size_t p = 0; p < space.size(); ++p)
+      in = in && points(i, p) >= space[p].low && points(i, p) <= space[p].high;
+    if (in) rows.push_back(i);
+  }
+  std::vector<double> out(points.rows(), forbidden);
+  Matrix some(rows.size(), space.size());
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    std::copy(points.row(rows[k]).begin(), points.row(rows[k]).end(), some.row(k).begin());
+  const auto values = at_allowed(some);
+  for (std::size_t k = 0; k < rows.size(); ++k) out[rows[k]] = values[k];
+  return out;
+}
+
+std::vector<double> Likelihood::at_allowed(MatrixView points) const {
+  std::vector<double> out(points.rows());
+  parallel_tasks(points.rows(), [&](std::size_t i) { out[i] = (*this)(points.row(i)); });
+  return out;
+}
+
 MixtureLikelihood::MixtureLikelihood(ParameterSpace parameters, const MixtureRatio& ratio,
                                      MatrixView x, std::vector<double> event_weights)
     : MixtureLikelihood(std::move(parameters), ratio.weights(), ratio.component_ratios(x),

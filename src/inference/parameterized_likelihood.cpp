@@ -6,8 +6,13 @@
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/core/parallel.hpp"
 
 namespace neyman {
+
+namespace {
+constexpr std::size_t points_together = 1024;
+}
 
 ParameterizedLikelihood::ParameterizedLikelihood(const ParameterizedRatio& ratio, MatrixView x,
                                                  std::span<const double> event_weights)
@@ -16,8 +21,39 @@ ParameterizedLikelihood::ParameterizedLikelihood(const ParameterizedRatio& ratio
 double ParameterizedLikelihood::operator()(std::span<const double> point,
                                            std::span<double> gradient) const {
   // What is learned may know nothing of turns.
-  if (parameters().periodic()) return (*sum_)(parameters().wrapped(point), gradient);
-  return (*sum_)(point, gradient);
+  if (parameters().periodic()) {
+    const auto wrapped = parameters().wrapped(point);
+    if (ratio_.region().holds(wrapped)) return (*sum_)(wrapped, gradient);
+  } else if (ratio_.region().holds(point)) {
+    return (*sum_)(point, gradient);
+  }
+  std::fill(gradient.begin(), gradient.end(), 0.0);
+  return forbidden;
+}
+
+std::vector<double> ParameterizedLikelihood::at_allowed(MatrixView points) const {
+  const auto& region = ratio_.region();
+  // Of one event, all θ of a block go through the networks side by side.
+  const auto all_of = [&](MatrixView of) {
+    std::vector<double> out(of.rows());
+    parallel_blocks(of.rows(), points_together, [&](Block block) {
+      const auto values = sum_->at(of.rows(block.begin, block.end));
+      std::copy(values.begin(), values.end(),
+                out.begin() + static_cast<std::ptrdiff_t>(block.begin));
+    });
+    return out;
+  };
+  if (region.everywhere()) return all_of(points);
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < points.rows(); ++i)
+    if (region.holds(points.row(i))) rows.push_back(i);
+  Matrix some(rows.size(), points.cols());
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    std::copy(points.row(rows[k]).begin(), points.row(rows[k]).end(), some.row(k).begin());
+  std::vector<double> out(points.rows(), forbidden);
+  const auto values = all_of(some);
+  for (std::size_t k = 0; k < rows.size(); ++k) out[rows[k]] = values[k];
+  return out;
 }
 
 Matrix ParameterizedLikelihood::simulation_gradient_covariance(

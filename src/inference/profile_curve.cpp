@@ -256,6 +256,33 @@ double ProfileCurve::crossing(double a, double b, double threshold) {
   return 0.5 * (low + high);
 }
 
+/// Whether the set ends at a value because those beyond it are not allowed, or because the others
+/// cannot go where they would.
+bool ProfileCurve::at_edge(double end, double threshold) const {
+  constexpr double clearly = 0.98;  // of the threshold
+  const auto above = known_.upper_bound(end);
+  if (above == known_.begin() || above == known_.end()) return false;
+  const Value *a = &std::prev(above)->second, *b = &above->second;
+  if (a->statistic > b->statistic) std::swap(a, b);
+  const bool wall = !(b->log_likelihood > 0.5 * Likelihood::forbidden);
+  return (wall && a->statistic < clearly * raised(threshold, *a)) || beside_edge(a->point);
+}
+
+bool ProfileCurve::beside_edge(const std::vector<double>& point) const {
+  constexpr double beside = 0.05;  // of the statistical error
+  const auto* region = likelihood_.region();
+  if (region == nullptr) return false;
+  for (std::size_t p = 0; p < point.size(); ++p)
+    for (const double side : {-1.0, 1.0}) {
+      const auto& range = likelihood_.parameters()[p];
+      auto other = point;
+      other[p] =
+          std::clamp(point[p] + side * beside * best_.statistical_error(p), range.low, range.high);
+      if (!region->holds(other)) return true;
+    }
+  return false;
+}
+
 Interval ProfileCurve::of_parabola(double level, double threshold) const {
   const double centre = best_.point[parameter_];
   const double half = best_.statistical_error(parameter_) * std::sqrt(threshold);
@@ -330,6 +357,8 @@ Interval ProfileCurve::interval(double level, double threshold, bool with_simula
   out.high = out.pieces.back().high;
   out.low_at_bound = !range_.periodic && out.low == range_.low;
   out.high_at_bound = !range_.periodic && out.high == range_.high;
+  out.low_at_edge = !range_.periodic && !out.low_at_bound && at_edge(out.low, threshold);
+  out.high_at_edge = !range_.periodic && !out.high_at_bound && at_edge(out.high, threshold);
   out.message = doubt(threshold);
   out.ok = out.message.empty();
   return out;

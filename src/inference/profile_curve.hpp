@@ -56,6 +56,8 @@ class ProfileCurve {
   double crossing(double a, double b, double threshold);
   /// The pieces of a circle that was cut: joined, and told as `Interval` does.
   std::vector<FitRange> on_circle(std::vector<FitRange> pieces) const;
+  bool at_edge(double end, double threshold) const;
+  bool beside_edge(const std::vector<double>& point) const;
   Interval of_parabola(double level, double threshold) const;
   std::string doubt(double threshold) const;
 

@@ -85,6 +85,12 @@ namespace {
 
 using Verdict = Diagnostic::Verdict;
 
+/// Where the design of a ratio across θ has events; null of all others.
+const DesignRegion* region_of(const Ratio& ratio) {
+  const auto* across = dynamic_cast<const ParameterizedRatio*>(&ratio);
+  return across == nullptr ? nullptr : &across->region();
+}
+
 /// Whether two points are so close, in errors of the fit, that their ratio says nothing.
 bool close(const std::vector<double>& a, const std::vector<double>& b, const Fit& fit) {
   constexpr double part = 0.1;
@@ -220,6 +226,8 @@ void diagnose_near(const Study& study, const Ratio& ratio, MatrixView here, cons
   std::vector<std::vector<AtPoint>> found(which.size());
   Progress progress("diagnose", points.size(), "points");
   for (std::size_t k = 0; k < points.size(); ++k) {
+    if (const auto* region = region_of(ratio); region != nullptr && !region->holds(points[k]))
+      continue;
     Matrix there;
     try {
       there = sample(*study.simulator, points[k], plan.each,
@@ -327,7 +335,15 @@ void diagnose_ratio(const Study& study, const Ratio& ratio, Tasks* tasks, Result
   if (checks.empty() && !asks_for(study, "range")) return;
   auto denominator = study.diagnostics.against;
   if (denominator.empty()) denominator = study.reference;
-  if (denominator.empty()) denominator = study.parameters.middle();
+  const auto* region = region_of(ratio);
+  if (denominator.empty()) {
+    denominator = study.parameters.middle();
+    // Where the design has no events there is nothing to check.
+    if (region != nullptr && !region->holds(denominator)) {
+      const auto nearest = region->nearest(denominator);
+      denominator.assign(nearest.begin(), nearest.end());
+    }
+  }
   const bool simulates = can_simulate(*study.simulator);
   const std::size_t before = results.diagnostics.size();
   const auto add = [&](std::vector<Diagnostic> found, const char* suffix) {

@@ -81,10 +81,15 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
     results.budget["simulated"] += ratio->simulated() - events.size();
     return ratio;
   }
-  // Where several events have one θ, the θ that there are count, not the ones that could be.
-  const bool repeated = study.simulator->stored() != nullptr || study.simulator->runs().events > 1;
-  const Design design =
-      repeated ? empirical_design(events.numerator, study.parameters) : *learned.design;
+  // Where several events have one θ, or some failed, the θ that there are count, not the ones that
+  // could be.
+  const bool stored = study.simulator->stored() != nullptr;
+  const bool failed = !stored && events.numerator.size() < study.training_samples;
+  const bool repeated = stored || failed || study.simulator->runs().events > 1;
+  const Design design = repeated
+                            ? empirical_design(events.numerator, study.parameters,
+                                               !stored && !failed && learned.design->fills_ranges())
+                            : *learned.design;
   using Model = Study::Parameterized::Model;
   if (learned.model == Model::learned) {
     Progress progress("train", Progress::fine);
@@ -479,7 +484,7 @@ Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
                                  plan.steps(study.parameters) * (likelihoods->exact ? 2 : 1));
                plan.progress = &progress;
                results.fit = fit_learned(*likelihoods, plan);
-               note_fit(results.fit, study.parameters, "", results);
+               note_fit(results.fit, study.parameters, "", results, likelihoods->learned->region());
                note_outside(**ratio, data->events, results);
                if (!likelihoods->exact) return;
                const CountedLikelihood exact(*likelihoods->exact, &progress);
@@ -525,7 +530,7 @@ void fit_parameterized(const Model& model, const Samples& data, Results& results
     Progress progress("fit", plan.steps(model.parameters));
     plan.progress = &progress;
     results.fit = fit_learned(likelihood, plan);
-    note_fit(results.fit, model.parameters, "", results);
+    note_fit(results.fit, model.parameters, "", results, likelihood.learned->region());
     note_outside(*model.parameterized, data, results);
   });
   note_simulation(results);

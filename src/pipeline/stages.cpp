@@ -366,8 +366,46 @@ void note_maxima(const FitReport& report, const ParameterSpace& parameters, cons
 
 }  // namespace
 
+namespace {
+
+/// What ends where the design has no events, in one warning with what to do.
+void note_edge_of_design(const FitReport& report, const ParameterSpace& parameters,
+                         const DesignRegion& region, Results& results) {
+  constexpr double a_little = 0.01;  // of the range
+  std::vector<std::string> what;
+  bool at_edge = false;
+  for (std::size_t p = 0; p < parameters.size() && report.fit.ok(); ++p) {
+    if (p >= report.fit.at_bound.size() || !report.fit.at_bound[p]) continue;
+    for (const double side : {-1.0, 1.0}) {
+      auto beyond = report.fit.point;
+      beyond[p] = std::clamp(beyond[p] + side * a_little * (parameters[p].high - parameters[p].low),
+                             parameters[p].low, parameters[p].high);
+      at_edge = at_edge || !region.holds(beyond);
+    }
+  }
+  if (at_edge) what.emplace_back("the estimate");
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    std::vector<std::string> levels;
+    for (const auto& interval : report.intervals[p])
+      if (interval.low_at_edge || interval.high_at_edge)
+        levels.push_back(fmt::format("{:.6g} %", 100.0 * interval.level));
+    if (!levels.empty())
+      what.push_back(fmt::format("the {} interval{} of {}", fmt::join(levels, " and "),
+                                 levels.size() > 1 ? "s" : "", parameters[p].name));
+  }
+  if (what.empty()) return;
+  const bool several = what.size() > 1 || what[0].find("intervals") != std::string::npos;
+  results.warnings.push_back(fmt::format(
+      "{} end{} where the design has no events, beyond which the ratio knows nothing: "
+      "simulate at θ further out (training.design, or more files), or read it as a limit "
+      "of the design",
+      fmt::join(what, " and "), several ? "" : "s"));
+}
+
+}  // namespace
+
 void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
-              Results& results) {
+              Results& results, const DesignRegion* region) {
   if (!report.fit.ok())
     results.warnings.push_back(fmt::format(
         "the {}fit did not converge{}", which,
@@ -389,7 +427,12 @@ void note_fit(const FitReport& report, const ParameterSpace& parameters, const c
         results.warnings.push_back(
             fmt::format("the {:.6g} % interval of {} from the {}fit ends at the parameter's range",
                         100.0 * interval.level, parameters[p].name, which));
+      if ((interval.low_at_edge || interval.high_at_edge) && region == nullptr)
+        results.warnings.push_back(fmt::format(
+            "the {:.6g} % interval of {} from the {}fit ends where the likelihood is not allowed",
+            100.0 * interval.level, parameters[p].name, which));
     }
+  if (region != nullptr) note_edge_of_design(report, parameters, *region, results);
   note_roughness(report.fit, which, results);
 }
 

@@ -101,6 +101,7 @@ class CountedLikelihood final : public Likelihood {
     return value;
   }
   bool differentiable() const override { return of_.differentiable(); }
+  const DesignRegion* region() const override { return of_.region(); }
 
  private:
   void count() const {
@@ -131,8 +132,9 @@ FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan
                      const std::function<void(Fit&)>& add_simulation = {});
 /// That nothing is simulated of an exact likelihood.
 inline void without_simulation(Fit& fit) { fit.simulation_known = true; }
+/// `region`: where the design of a learned ratio has events, or null.
 void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
-              Results& results);
+              Results& results, const DesignRegion* region = nullptr);
 /// Where finite simulation matters: what to do. Narrower ranges are proposed where the checks of
 /// the result pass alone: ranges about an estimate that is wrong exclude the truth for good.
 void note_simulation(Results& results);

@@ -645,8 +645,15 @@ void ParameterizedClassifierRatio::train(const Given& events, const Design& desi
   across_ = Across::none;  // so far
   features_ = events.numerator.features();
   reference_ = config.reference;
-  if (reference_.empty() && denominator_ == Denominator::parameterized)
+  if (events.numerator.theta.cols() == parameters_.size())
+    region_ = DesignRegion(design, events.numerator.theta);
+  if (reference_.empty() && denominator_ == Denominator::parameterized) {
     reference_ = parameters_.middle();
+    if (!region_.holds(reference_)) {
+      const auto nearest = region_.nearest(reference_);
+      reference_.assign(nearest.begin(), nearest.end());
+    }
+  }
   if (denominator_ == Denominator::marginal)
     reference_.clear();
   else
@@ -916,6 +923,7 @@ void ParameterizedClassifierRatio::save(Archive& archive) const {
   archive.set("denominator", denominator_names[static_cast<int>(denominator_)]);
   archive.set("calibration", across_names[static_cast<int>(across_)]);
   archive.set("parameters", parameters_.names());
+  save_region(archive);
   archive.set("reference", reference_);
   archive.set("features", features_);
   archive.set("simulated", simulated());
@@ -942,6 +950,7 @@ ParameterizedClassifierRatio::ParameterizedClassifierRatio(const Archive& archiv
     if (value < 0) throw FileError(fmt::format("classifier ratio: {} is negative", key));
     return static_cast<std::size_t>(value);
   };
+  load_region(archive);
   denominator_ = static_cast<Denominator>(find("denominator", denominator_names));
   across_ = static_cast<Across>(find("calibration", across_names));
   reference_ = archive.numbers("reference");

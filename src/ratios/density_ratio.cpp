@@ -169,6 +169,7 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
   if (of_ == Of::parameters)
     if (const auto why = no_prior(design, events.theta); !why.empty())
       fail_argument(function, "config.of", "parameters, and " + why, "features there");
+  region_ = DesignRegion(design, events.theta);
   learned_.reset(new Learned{design, FeatureRanges(events.x), {}, scales_of(parameters_), {}, 0});
   const PeriodicColumns angles(function, config.periodic, events.feature_names);
   for (const auto& angle : angles) learned_->ranges.go_round(angle.column);
@@ -609,6 +610,7 @@ void DensityRatio::save(Archive& archive) const {
   archive.set("kind", kind());
   archive.set("of", of_ == Of::features ? "features" : "parameters");
   learned_->ranges.save(archive);
+  save_region(archive);
   learned_->design.save(archive.child("design"));
   archive.set("members", learned_->members.size());
   archive.set("parts", learned_->parts);
@@ -623,6 +625,7 @@ void DensityRatio::save(Archive& archive) const {
 
 DensityRatio::DensityRatio(const Archive& archive, ParameterSpace parameters)
     : ParameterizedRatio(std::move(parameters)) {
+  load_region(archive);
   const auto& of = archive.text("of");
   if (of != "features" && of != "parameters")
     throw FileError("the density ratio is of something that does not exist: " + of);

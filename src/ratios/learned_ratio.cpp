@@ -314,6 +314,7 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   if (events.weighted()) check_non_negative(function, "events.weights", events.weights);
   const std::size_t n = events.size();
   check_at_least(function, "events.size()", n, 200);
+  region_ = DesignRegion(design, events.theta);
   const auto share = static_cast<double>(held_out_events(n)) / static_cast<double>(n);
   const std::array<double, 2> fractions = {1.0 - share, share};
   const std::uint64_t split = derive_seed(config.seed, "choice");
@@ -589,6 +590,7 @@ LearnedRatio::Candidate LearnedRatio::Candidate::load(const Archive& archive) {
 
 void LearnedRatio::save(Archive& archive) const {
   archive.set("kind", kind());
+  save_region(archive);
   archive.set("candidates", candidates_.size());
   for (std::size_t c = 0; c < candidates_.size(); ++c)
     candidates_[c].save(archive.child("candidate" + std::to_string(c)));
@@ -606,6 +608,7 @@ void LearnedRatio::save(Archive& archive) const {
 
 LearnedRatio::LearnedRatio(const Archive& archive, ParameterSpace parameters)
     : ParameterizedRatio(std::move(parameters)) {
+  load_region(archive);
   const auto candidates = archive.integer("candidates"), chosen = archive.integer("chosen");
   shares_ = archive.numbers("shares");
   if (candidates < 0 || candidates > 100 || shares_.empty() || shares_.size() > 100 || chosen < 0 ||

@@ -14,6 +14,15 @@ std::vector<double> SummedRatio::at(MatrixView points) const {
   return out;
 }
 
+void ParameterizedRatio::save_region(Archive& archive) const {
+  if (!region_.everywhere()) region_.save(archive.child("region"));
+}
+
+void ParameterizedRatio::load_region(const Archive& archive) {
+  if (archive.has_child("region"))
+    region_ = DesignRegion::load(archive.child("region"), parameters_.size());
+}
+
 Matrix ParameterizedRatio::table(MatrixView x, MatrixView points) const {
   Matrix out(x.rows(), points.rows());
   for (std::size_t j = 1; j < points.rows(); ++j) {

@@ -729,9 +729,33 @@ struct Points {
   mlp::Buffer by_term;  // terms × columns
 };
 
-Points make_points(const ParameterSpace& parameters, const PolynomialBasis& basis,
-                   std::size_t count, std::uint64_t seed) {
-  Points points{Design(parameters).nodes(count, seed, 0), 0, {}};
+/// Points all over the ranges, as far as there are events: elsewhere c(θ) would be that of an
+/// extrapolation, and the polynomial through all of them wrong everywhere.
+Matrix places_of(const ParameterSpace& parameters, const DesignRegion& region, std::size_t count,
+                 std::uint64_t seed) {
+  constexpr std::size_t trials = 8;
+  if (region.everywhere()) return Design(parameters).nodes(count, seed, 0);
+  const Matrix all = Design(parameters).nodes(trials * count, seed, 0);
+  Matrix out(count, parameters.size());
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < all.rows(); ++i) found += region.holds(all.row(i)) ? 1 : 0;
+  const std::size_t wanted = std::min(found, count);
+  // Evenly among those inside; the lattice is in order.
+  for (std::size_t i = 0, seen = 0, taken = 0; i < all.rows() && taken < wanted; ++i) {
+    if (!region.holds(all.row(i)) || seen++ * wanted < taken * found) continue;
+    std::copy(all.row(i).begin(), all.row(i).end(), out.row(taken++).begin());
+  }
+  const MatrixView known = region.known();
+  for (std::size_t k = wanted; k < count; ++k) {
+    const auto from = known.row((k - wanted) * known.rows() / (count - wanted));
+    std::copy(from.begin(), from.end(), out.row(k).begin());
+  }
+  return out;
+}
+
+Points make_points(const ParameterSpace& parameters, const DesignRegion& region,
+                   const PolynomialBasis& basis, std::size_t count, std::uint64_t seed) {
+  Points points{places_of(parameters, region, count, seed), 0, {}};
   points.columns = round_up(points.theta.rows(), 16);
   points.by_term = mlp::Buffer(basis.size() * points.columns);
   std::vector<double> values(basis.size());
@@ -808,9 +832,9 @@ RatioSums ratio_sums(const Features& features, const Coefficients& coefficients,
 
 Normalisation normalise(const Features& features, const CoefficientFit& fit,
                         const PolynomialBasis& basis, const PolynomialBasis& normaliser,
-                        const ParameterSpace& parameters, const EventRows& events,
-                        const NodeSets& nodes, std::uint64_t seed) {
-  const Points points = make_points(parameters, basis, 3 * normaliser.size() + 10, seed);
+                        const ParameterSpace& parameters, const DesignRegion& region,
+                        const EventRows& events, const NodeSets& nodes, std::uint64_t seed) {
+  const Points points = make_points(parameters, region, basis, 3 * normaliser.size() + 10, seed);
   const std::size_t count = points.theta.rows(), n = events.size();
   const std::size_t terms = basis.size(), size = features.size() * terms;
   const std::size_t wide = round_up(size, 8);
@@ -870,7 +894,17 @@ Normalisation normalise(const Features& features, const CoefficientFit& fit,
     for (std::size_t k = 0; k < polynomial.size(); ++k)
       design(row, static_cast<Index>(k + 1)) = polynomial[k];
   }
-  const Eigen::MatrixXd solution = design.householderQr().solve(values);
+  Eigen::MatrixXd solution;
+  if (region.everywhere()) {
+    solution = design.householderQr().solve(values);
+  } else {
+    // θ of a small part of the ranges tell polynomials hardly apart, and few θ not at all: what
+    // they do not tell is left at zero.
+    constexpr double told = 1e-4;
+    Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> decomposition;
+    decomposition.setThreshold(told);
+    solution = decomposition.compute(design).solve(values);
+  }
   Normalisation out{std::vector<double>(normaliser.size()),
                     Matrix(influence_groups, normaliser.size())};
   for (std::size_t k = 0; k < normaliser.size(); ++k) {

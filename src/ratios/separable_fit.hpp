@@ -10,6 +10,7 @@
 #include "neyman/core/polynomial_basis.hpp"
 #include "neyman/core/progress.hpp"
 #include "neyman/simulators/design.hpp"
+#include "neyman/simulators/design_region.hpp"
 #include "ratios/separable_features.hpp"
 
 // The three steps of SeparableRatio: training the features, fitting the coefficients A, and the
@@ -150,7 +151,7 @@ struct Normalisation {
 };
 Normalisation normalise(const Features& features, const CoefficientFit& fit,
                         const PolynomialBasis& basis, const PolynomialBasis& normaliser,
-                        const ParameterSpace& parameters, const EventRows& events,
-                        const NodeSets& nodes, std::uint64_t seed);
+                        const ParameterSpace& parameters, const DesignRegion& region,
+                        const EventRows& events, const NodeSets& nodes, std::uint64_t seed);
 
 }  // namespace neyman::separable

@@ -168,6 +168,7 @@ SeparableRatio::SeparableRatio(const Samples& given, const Design& design, const
   check_weights(function, events, mean_signs);
   check_at_least(function, "config.folds", config.folds, 2);
   check_at_least(function, "events.size()", events.size(), 20 * config.folds);
+  region_ = DesignRegion(design, events.theta);
   const std::size_t d = parameters_.size(), n = events.size();
   basis_ = PolynomialBasis(parameters_, config.degree > 0 ? config.degree : default_degree(d));
   normaliser_ = PolynomialBasis(parameters_, normaliser_degree(d));
@@ -275,7 +276,7 @@ SeparableRatio::SeparableRatio(const Samples& given, const Design& design, const
     // With so few nodes in an event's region, ∫ π exp h is too uncertain to divide by: then the
     // terms of θ alone, which are among those of step 2, must do.
     if (config.normalise && nodes.integral() != Integral::contrast)
-      norm = normalise(fold.features, fit, basis_, normaliser_, parameters_, rows, nodes,
+      norm = normalise(fold.features, fit, basis_, normaliser_, parameters_, region_, rows, nodes,
                        derive_seed(config.seed, "normaliser"));
     fold.coefficients = std::move(fit.coefficients);
     fold.influence = std::move(fit.influence);
@@ -673,6 +674,7 @@ void SeparableRatio::save(Archive& archive) const {
   archive.set("kind", kind());
   archive.set("degree", basis_.degree());
   archive.set("normaliser_degree", normaliser_.degree());
+  save_region(archive);
   ranges_->save(archive);
   angles_->save(archive);
   recentring_->save(archive.child("recentring"));
@@ -683,6 +685,7 @@ void SeparableRatio::save(Archive& archive) const {
 
 SeparableRatio::SeparableRatio(const Archive& archive, ParameterSpace parameters)
     : ParameterizedRatio(std::move(parameters)) {
+  load_region(archive);
   const auto degree = archive.integer("degree"), of_c = archive.integer("normaliser_degree");
   const auto folds = archive.integer("folds");
   if (degree < 1 || degree > 30 || of_c < 1 || of_c > 30 || folds < 1 || folds > 1000)

@@ -48,9 +48,11 @@ void fields(F& f, Is<FitRange> auto& v) {
 
 template <class F>
 void fields(F& f, Is<Interval> auto& v) {
-  auto& [level, low, high, low_at_bound, high_at_bound, ok, message, pieces, higher] = v;
+  auto& [level, low, high, low_at_bound, high_at_bound, low_at_edge, high_at_edge, ok, message,
+         pieces, higher] = v;
   f("level", level), f("low", low), f("high", high), f("low_at_bound", low_at_bound),
-      f("high_at_bound", high_at_bound), f("ok", ok), f("message", message), f("pieces", pieces),
+      f("high_at_bound", high_at_bound), f("low_at_edge", low_at_edge),
+      f("high_at_edge", high_at_edge), f("ok", ok), f("message", message), f("pieces", pieces),
       f("higher", higher);
 }
 
@@ -184,10 +186,10 @@ void fields(F& f, Is<Polyline> auto& v) {
 
 template <class F>
 void fields(F& f, Is<Contour> auto& v) {
-  auto& [level, threshold, lines, touches_bound, failed, message, higher] = v;
+  auto& [level, threshold, lines, touches_bound, touches_edge, failed, message, higher] = v;
   f("level", level), f("threshold", threshold), f("lines", lines),
-      f("touches_bound", touches_bound), f("failed", failed), f("message", message),
-      f("higher", higher);
+      f("touches_bound", touches_bound), f("touches_edge", touches_edge), f("failed", failed),
+      f("message", message), f("higher", higher);
 }
 
 template <class F>

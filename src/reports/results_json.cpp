@@ -120,6 +120,18 @@ Json levels_over_seam(const std::vector<Interval>& intervals, const Parameter& p
   return out;
 }
 
+/// Which ends of which intervals are where θ are no longer allowed.
+Json ends_at_edge(const std::vector<Interval>& intervals) {
+  Json out = Json::object();
+  for (const auto& interval : intervals) {
+    Json ends = Json::array();
+    if (interval.low_at_edge) ends.push_back("low");
+    if (interval.high_at_edge) ends.push_back("high");
+    if (!ends.empty()) out[level_key(interval.level)] = ends;
+  }
+  return out;
+}
+
 /// Why intervals are not to be trusted, by level.
 Json doubtful(const std::vector<Interval>& intervals) {
   Json out = Json::object();
@@ -151,6 +163,9 @@ Json fitted_parameter(const Results& r, const FitReport& report, std::size_t p) 
   if (p < report.intervals.size())
     if (Json levels = levels_over_seam(report.intervals[p], r.parameters[p]); !levels.empty())
       out["interval_over_seam"] = levels;
+  if (p < report.intervals.size())
+    if (Json ends = ends_at_edge(report.intervals[p]); !ends.empty())
+      out["interval_at_edge"] = ends;
   if (p < report.intervals.size())
     if (Json trouble = doubtful(report.intervals[p]); !trouble.empty())
       out["interval_doubtful"] = trouble;
@@ -204,6 +219,7 @@ Json surface_part(const Results& r, const SurfaceReport& report) {
     contours.push_back({{"level", contour.level},
                         {"threshold", contour.threshold},
                         {"touches_bound", contour.touches_bound},
+                        {"touches_edge", contour.touches_edge},
                         {"failed", contour.failed},
                         {"lines", lines_part(contour.lines)}});
   Json out = {

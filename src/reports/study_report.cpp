@@ -317,7 +317,7 @@ std::string fit_words(const FitReport& report, const char* which) {
       text += "converged";
       break;
     case FitStatus::at_bound:
-      text += "converged at the end of a parameter's range";
+      text += fit.message.empty() ? "converged at the end of a parameter's range" : "converged";
       break;
     default:
       text += "did not converge";

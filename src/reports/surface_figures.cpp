@@ -192,6 +192,9 @@ std::string reach_words(const Pair& pair) {
   for (const auto* report : pair.surfaces)
     for (const auto& contour : report->contours)
       if (contour.touches_bound) return " A region reaches the edge of the window or of a range.";
+  for (const auto* report : pair.surfaces)
+    for (const auto& contour : report->contours)
+      if (contour.touches_edge) return " A region ends where parameters are no longer allowed.";
   return {};
 }
 

@@ -113,6 +113,74 @@ TEST(ParameterizedRun, IsTheSameOnOneAndTwoThreads) {
     EXPECT_EQ(one.diagnostics[i].statistic, two.diagnostics[i].statistic);
 }
 
+// The data are at six, the design ends at about five: no extrapolation without a word.
+TEST(ParameterizedRun, SaysWhatEndsWhereTheDesignDoes) {
+  const auto wide = edited(
+      edited(normal_study, "range = [-1, 1], truth = 0.2", "range = [-20, 20], truth = 6"),
+      "samples = 6000", "samples = 6000\ndesign = { kind = \"normal\", mean = [0], sigma = [1] }");
+  const auto results = run(parse(wide)).results;
+  EXPECT_EQ(results.fit.fit.status, FitStatus::at_bound);
+  EXPECT_TRUE(results.fit.intervals[0][0].high_at_edge);
+  const auto count = std::count_if(
+      results.warnings.begin(), results.warnings.end(), [](const std::string& warning) {
+        return warning.find(
+                   "the estimate and the 68.3 % and 95 % intervals of mu end where the "
+                   "design has no events") == 0 &&
+               warning.find("training.design") != std::string::npos;
+      });
+  EXPECT_EQ(count, 1) << results.warnings.front();
+  const auto json = reports::results_json(results).text;
+  EXPECT_NE(json.find("\"interval_at_edge\""), std::string::npos);
+  EXPECT_NE(reports::study_report(results).find("ends at the edge of where the design has events"),
+            std::string::npos);
+  // A model that was saved knows it too.
+  const auto inside = run(parse(edited(wide, "truth = 6", "truth = 0.2")));
+  EXPECT_EQ(inside.results.fit.fit.status, FitStatus::converged);
+  for (const auto& warning : inside.results.warnings)
+    EXPECT_EQ(warning.find("design"), std::string::npos) << warning;
+  for (const auto& check : inside.results.diagnostics)
+    EXPECT_NE(check.verdict, Diagnostic::Verdict::fail) << check.name;
+  const auto path = testing::TempDir() + "neyman_region_model.h5";
+  save_model(inside.model, path);
+  const auto loaded = load_model(path);
+  std::remove(path.c_str());
+  EXPECT_FALSE(loaded.parameterized->region().holds(std::vector<double>{10.0}));
+}
+
+TEST(ParameterizedRun, RangesWithoutAnEndAreThoseOfTheDesign) {
+  const auto open =
+      edited(edited(normal_study, "range = [-1, 1], truth = 0.2", "range = [-inf, inf], truth = 1"),
+             "samples = 6000",
+             "samples = 6000\ndesign = { kind = \"normal\", mean = [1], sigma = [0.5] }");
+  const auto study = parse(open);
+  EXPECT_EQ(study.parameters[0].low, -1.0);
+  EXPECT_EQ(study.parameters[0].high, 3.0);
+  const auto results = run(study).results;
+  EXPECT_EQ(results.fit.fit.status, FitStatus::converged);
+  EXPECT_LT(std::abs(results.fit.fit.point[0] - results.exact_fit->fit.point[0]),
+            5.0 * results.fit.fit.simulation_error(0));
+  const auto refused = [&](const std::string& design) {
+    return message_of<StudyError>([&] {
+      parse(edited(
+          edited(normal_study, "range = [-1, 1], truth = 0.2", "range = [0, inf], truth = 0.2"),
+          "samples = 6000", "samples = 6000" + design));
+    });
+  };
+  EXPECT_NE(refused("").find("parameters.mu.range has an end that is not finite"),
+            std::string::npos);
+  EXPECT_NE(refused("\ndesign = \"sobol\"").find("parameters.mu.range is not known"),
+            std::string::npos);
+  // An end that is given stays.
+  const auto half =
+      parse(edited(edited(open, "[-inf, inf]", "[0, inf]"), "truth = 1", "truth = 2"));
+  EXPECT_EQ(half.parameters[0].low, 0.0);
+  EXPECT_EQ(half.parameters[0].high, 3.0);
+  EXPECT_NE(message_of<StudyError>([&] {
+              parse(edited(open, "truth = 1", "truth = 9"));
+            }).find("parameters.mu.truth is 9, but must be between -1 and 3"),
+            std::string::npos);
+}
+
 // The default trains several models and says which one held-out events chose, and why.
 TEST(ParameterizedRun, SaysWhichModelWasChosen) {
   const auto text =

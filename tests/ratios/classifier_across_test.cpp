@@ -318,6 +318,25 @@ TEST(ParameterizedClassifierRatio, SavesAndLoadsExactly) {
   }
 }
 
+TEST(ParameterizedClassifierRatio, KnowsWhereTheDesignHasEvents) {
+  const Design narrow(space,
+                      {.kind = Design::Kind::normal, .mean = {-1.0, -1.0}, .sigma = {0.1, 0.1}});
+  auto c = config(network(1), Across::smooth, 4000);
+  c.denominator = Denominator::parameterized;
+  const ParameterizedClassifierRatio ratio(simulator(), narrow, c);
+  EXPECT_TRUE(ratio.region().holds(std::vector<double>{-1.1, -0.9}));
+  EXPECT_FALSE(ratio.region().holds(std::vector<double>{1.0, 1.0}));
+  EXPECT_TRUE(ratio.region().holds(ratio.reference()));  // not the middle of the ranges
+  Archive archive;
+  ratio.save(archive);
+  EXPECT_FALSE(
+      ParameterizedClassifierRatio(archive, space).region().holds(std::vector<double>{1.0, 1.0}));
+  EXPECT_TRUE(ParameterizedClassifierRatio(simulator(), Design(space),
+                                           config(network(1), Across::none, 400))
+                  .region()
+                  .everywhere());
+}
+
 TEST(ParameterizedClassifierRatio, IsTheSameOnAnyNumberOfThreads) {
   const auto x = sample(*simulator(), std::vector<double>{0.6, -0.4}, 50, 5, "data");
   const std::vector<double> one{0.5, 0.5}, other{-0.5, 1.0};

@@ -160,6 +160,29 @@ TEST(LearnedRatio, AGridHasNoDensityOfTheParameters) {
   EXPECT_EQ(parameters.share, 0.0);
 }
 
+// θ of a table that fill half of the plane: a density of them is learned, and the other half is out
+// of its range.
+TEST(LearnedRatio, KnowsWhereATableHasEvents) {
+  Matrix rows(4000, 2);
+  RandomStream random(5, "half");
+  for (std::size_t i = 0; i < rows.rows(); ++i) {
+    rows(i, 0) = -2.0 + 4.0 * random.uniform();
+    rows(i, 1) = -2.0 + 2.0 * random.uniform();
+  }
+  const Design half(plane, {.kind = Design::Kind::table, .rows = rows});
+  const LearnedRatio ratio(simulate_plane(half, 4000, 11), half, quick_learned());
+  EXPECT_EQ(candidate(ratio, "parameters").note, "tried, but not trained in full");
+  EXPECT_GT(candidate(ratio, "parameters").score, 0.3);
+  EXPECT_TRUE(ratio.region().holds(std::vector<double>{1.9, -0.1}));
+  EXPECT_FALSE(ratio.region().holds(std::vector<double>{0.0, 1.0}));
+  Archive archive;
+  ratio.save(archive);
+  const LearnedRatio loaded(archive, plane);
+  EXPECT_FALSE(loaded.region().holds(std::vector<double>{0.0, 1.0}));
+  EXPECT_TRUE(loaded.region().holds(std::vector<double>{1.9, -0.1}));
+  EXPECT_TRUE(trained_learned().region().everywhere());
+}
+
 TEST(LearnedRatio, SameBitsOnAnyNumberOfThreads) {
   const auto events = simulate_plane(plane_design(), 1000, 8);
   const Matrix x = data_at({0.0, 0.0}, 50, 9);

@@ -82,11 +82,15 @@ class ConstrainedLikelihood final : public Likelihood {
   const ParameterSpace& parameters() const override { return of_->parameters(); }
   std::size_t events() const override { return of_->events(); }
   bool differentiable() const override { return of_->differentiable(); }
+  const DesignRegion* region() const override { return of_->region(); }
   double operator()(std::span<const double> point, std::span<double> gradient = {}) const override;
   std::optional<double> second_derivatives(std::span<const double> point,
                                            std::span<double> gradient,
                                            Matrix& hessian) const override;
   const std::vector<Constraint>& constraints() const { return constraints_; }
+
+ protected:
+  std::vector<double> at_allowed(MatrixView points) const override;
 
  private:
   double value_of(const Constraint& constraint, std::span<const double> point) const;

@@ -26,6 +26,8 @@ struct Contour {
   /// The region reaches the parameters' range or the window's: its lines end there, open, and it
   /// may have none at all.
   bool touches_bound = false;
+  bool touches_edge =
+      false;  ///< ends where θ beyond are not allowed, as where a design has no events
   std::size_t failed = 0;  ///< profile fits that did not converge on the way
   /// Where ℓ is higher than at the fit: the lines are then those of the higher maximum. Else empty.
   std::string message = {};

@@ -158,6 +158,9 @@ struct Interval {
   double level = 0.683;
   double low = 0.0, high = 0.0;                      ///< of the first piece and of the last
   bool low_at_bound = false, high_at_bound = false;  ///< ends at the parameter's range
+  /// Ends where θ beyond, or beside, are not allowed: where the design of a learned ratio has no
+  /// events, or the likelihood is forbidden for another reason.
+  bool low_at_edge = false, high_at_edge = false;
   /// False where an end is not to be trusted: the fit or one of the profile failed, or a higher
   /// likelihood was found on the way. The message says which.
   bool ok = true;

@@ -9,6 +9,7 @@
 #include "neyman/core/matrix.hpp"
 #include "neyman/core/parameters.hpp"
 #include "neyman/ratios/mixture_ratio.hpp"
+#include "neyman/simulators/design_region.hpp"
 
 namespace neyman {
 
@@ -20,7 +21,8 @@ class Likelihood {
   virtual const ParameterSpace& parameters() const = 0;
   virtual std::size_t events() const = 0;
   /// ℓ(θ), and ∂ℓ/∂θ where `gradient` is not empty. Where θ is not allowed (a negative mixture
-  /// weight): `forbidden`, with a gradient of zero.
+  /// weight, or a θ beyond those that a ratio was trained at): `forbidden`, with a gradient of
+  /// zero.
   virtual double operator()(std::span<const double> point,
                             std::span<double> gradient = {}) const = 0;
   /// ℓ(θ), ∂ℓ/∂θ and ∂²ℓ/∂θ∂θ' (a row and a column a parameter; its size is set) from one pass
@@ -29,11 +31,20 @@ class Likelihood {
   virtual std::optional<double> second_derivatives(std::span<const double> point,
                                                    std::span<double> gradient,
                                                    Matrix& hessian) const;
+  /// ℓ at many θ, one per row, in parallel. θ outside of the ranges are not allowed either.
+  std::vector<double> at(MatrixView points) const;
+  /// Where the design of a learned ratio has events, outside of which θ are not allowed; null where
+  /// that is no matter.
+  virtual const DesignRegion* region() const { return nullptr; }
   /// Whether gradients are given, and those of a function smooth enough to follow. Without them
   /// `gradient` is never asked for.
   virtual bool differentiable() const { return true; }
 
   static constexpr double forbidden = -1e300;
+
+ protected:
+  /// ℓ at many θ that lie inside of the ranges.
+  virtual std::vector<double> at_allowed(MatrixView points) const;
 };
 
 /// The likelihood of mixture weights: component ratios are evaluated once for each event, and

@@ -12,7 +12,8 @@
 
 namespace neyman {
 
-/// The likelihood of a dataset by a parameterised ratio.
+/// The likelihood of a dataset by a parameterised ratio. Where the ratio's design has no events it
+/// is `forbidden`.
 class ParameterizedLikelihood final : public Likelihood {
  public:
   /// The ratio must outlive the likelihood; the events need not.
@@ -22,11 +23,17 @@ class ParameterizedLikelihood final : public Likelihood {
   const ParameterSpace& parameters() const override { return ratio_.parameters(); }
   std::size_t events() const override { return events_; }
   bool differentiable() const override { return sum_->differentiable(); }
+  const DesignRegion* region() const override {
+    return ratio_.region().everywhere() ? nullptr : &ratio_.region();
+  }
   double operator()(std::span<const double> point, std::span<double> gradient = {}) const override;
   /// The covariance of ∂ℓ/∂θ at θ from finite simulation.
   Matrix simulation_gradient_covariance(std::span<const double> point) const;
   /// SummedRatio::simulation_replicas.
   Matrix simulation_replicas(MatrixView points, std::size_t count, std::uint64_t seed) const;
+
+ protected:
+  std::vector<double> at_allowed(MatrixView points) const override;
 
  private:
   const ParameterizedRatio& ratio_;

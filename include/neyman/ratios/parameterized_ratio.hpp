@@ -11,6 +11,7 @@
 #include "neyman/core/matrix.hpp"
 #include "neyman/core/parameters.hpp"
 #include "neyman/ratios/ratio.hpp"
+#include "neyman/simulators/design_region.hpp"
 
 namespace neyman {
 
@@ -43,11 +44,16 @@ class SummedRatio {
 
 /// A learned ratio whose numerator is any θ within the ranges of the parameters: one model for
 /// all θ. What the denominator is does not matter to a likelihood; `log_ratios` takes two θ.
+///
+/// Outside of its `region`, where the design has no events, it is an extrapolation: a likelihood
+/// does not allow such θ.
 class ParameterizedRatio : public Ratio {
  public:
   explicit ParameterizedRatio(ParameterSpace parameters) : parameters_(std::move(parameters)) {}
 
   const ParameterSpace& parameters() const { return parameters_; }
+  /// The θ that it was trained at. Everywhere in what older versions saved.
+  const DesignRegion& region() const { return region_; }
   virtual std::size_t features() const = 0;
   /// The likelihood of a dataset. `event_weights`: one an event, or empty: all 1. The ratio must
   /// outlive it.
@@ -58,7 +64,11 @@ class ParameterizedRatio : public Ratio {
   virtual void save(Archive& archive) const = 0;
 
  protected:
+  void save_region(Archive& archive) const;
+  void load_region(const Archive& archive);
+
   ParameterSpace parameters_;
+  DesignRegion region_;
 };
 
 }  // namespace neyman
