@@ -133,6 +133,11 @@ std::vector<double> as_point(py::handle value, const ParameterSpace& parameters,
   return {data, data + array.size()};
 }
 
+bool is_one_point(py::handle value, std::size_t parameters) {
+  if (!plain_numbers(value, parameters).empty()) return true;
+  return is_plain(value) && py::reinterpret_borrow<py::array>(value).ndim() == 1;
+}
+
 py::array to_array(Matrix&& matrix) {
   const auto rows = static_cast<py::ssize_t>(matrix.rows());
   const auto cols = static_cast<py::ssize_t>(matrix.cols());

@@ -47,6 +47,9 @@ Matrix copy_of(MatrixView view);
 std::vector<double> as_point(py::handle value, const ParameterSpace& parameters,
                              const char* function, const char* name);
 
+/// Whether it is certainly one θ, and not many: what a minimiser gives. Quick.
+bool is_one_point(py::handle value, std::size_t parameters);
+
 /// What Python owns from now on, without a copy.
 py::array to_array(Matrix&& matrix);
 py::array to_array(std::vector<double>&& values);

@@ -50,18 +50,7 @@ void translate(std::exception_ptr error) {
 }
 
 ParameterSpace make_parameters(const std::vector<py::dict>& entries) {
-  std::vector<Parameter> parameters;
-  for (const auto& entry : entries) {
-    Parameter parameter;
-    parameter.name = entry["name"].cast<std::string>();
-    parameter.low = entry["low"].cast<double>();
-    parameter.high = entry["high"].cast<double>();
-    if (!entry["truth"].is_none()) parameter.truth = entry["truth"].cast<double>();
-    parameter.nuisance = entry["nuisance"].cast<bool>();
-    parameter.periodic = entry["periodic"].cast<bool>();
-    parameters.push_back(std::move(parameter));
-  }
-  return ParameterSpace(std::move(parameters));
+  return ParameterSpace(parameters_from(entries));
 }
 
 /// Work that only waits, to test what Python does meanwhile.
@@ -77,6 +66,21 @@ void wait(double seconds, bool progress) {
 }
 
 }  // namespace
+
+std::vector<Parameter> parameters_from(const std::vector<py::dict>& entries) {
+  std::vector<Parameter> parameters;
+  for (const auto& entry : entries) {
+    Parameter parameter;
+    parameter.name = entry["name"].cast<std::string>();
+    parameter.low = entry["low"].cast<double>();
+    parameter.high = entry["high"].cast<double>();
+    if (!entry["truth"].is_none()) parameter.truth = entry["truth"].cast<double>();
+    parameter.nuisance = entry["nuisance"].cast<bool>();
+    parameter.periodic = entry["periodic"].cast<bool>();
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
 
 void bind_core(py::module_& module) {
   py::register_exception_translator(translate);

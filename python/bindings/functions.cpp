@@ -279,6 +279,17 @@ SettingValue::Object as_object(const Simulator& simulator) {
 }
 
 void bind_functions(py::module_& module) {
+  py::class_<DesignFunction>(module, "DesignFunction").def(py::init([](py::object function) {
+    const auto held = std::make_shared<const Held>(std::move(function));
+    return DesignFunction{
+        std::make_shared<const DesignObject>([held](std::size_t n, std::uint64_t seed) {
+          Matrix out;
+          in_python([&] {
+            out = copy_of(as_table((**held)(n, seed), "Design", "what the function draws").view);
+          });
+          return out;
+        })};
+  }));
   module.def("function_simulator", &make_simulator);
   module.def("function_classifier", [](py::object adapter) -> std::shared_ptr<Classifier> {
     return std::make_shared<FunctionClassifier>(std::move(adapter));

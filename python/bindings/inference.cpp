@@ -48,6 +48,8 @@ py::dict interval_dict(const Interval& interval) {
   out["high"] = interval.high;
   out["low_at_bound"] = interval.low_at_bound;
   out["high_at_bound"] = interval.high_at_bound;
+  out["low_at_edge"] = interval.low_at_edge;
+  out["high_at_edge"] = interval.high_at_edge;
   out["ok"] = interval.ok;
   out["message"] = interval.message;
   py::list pieces;
@@ -119,6 +121,17 @@ bool inside(const ParameterSpace& parameters, std::span<const double> point) {
         !(point[p] >= parameters[p].low && point[p] <= parameters[p].high))
       return false;
   return true;
+}
+
+/// ℓ at many θ.
+py::array values(const AnyLikelihood& self, py::handle points) {
+  const auto table = as_table(points, "Likelihood", "theta", self.parameters().names());
+  check_same_size("Likelihood", "a row of theta", table.view.cols(), self.parameters().size(),
+                  "one for each parameter");
+  auto found = long_work([&] { return self.likelihood->at(table.view); });
+  for (double& one : found)
+    if (one <= Likelihood::forbidden) one = -std::numeric_limits<double>::infinity();
+  return to_array(std::move(found));
 }
 
 double value(const AnyLikelihood& self, py::handle theta) {
@@ -289,6 +302,7 @@ py::list trace(const AnyLikelihood& self, const Fit& best, const std::string& fi
     entry["threshold"] = contour.threshold;
     entry["lines"] = lines;
     entry["touches_bound"] = contour.touches_bound;
+    entry["touches_edge"] = contour.touches_edge;
     entry["failed"] = contour.failed;
     entry["message"] = contour.message;
     entry["higher"] = contour.higher;
@@ -525,7 +539,16 @@ void bind_inference(py::module_& module) {
       .def_property_readonly(
           "differentiable",
           [](const AnyLikelihood& self) { return self.likelihood->differentiable(); })
-      .def("__call__", &value, py::arg("theta"))
+      .def(
+          "__call__",
+          [](const AnyLikelihood& self, py::handle theta) -> py::object {
+            if (is_one_point(theta, self.parameters().size())) return py::cast(value(self, theta));
+            const auto many = py::module_::import("neyman._arrays")
+                                  .attr("as_points")(theta, self.parameters().names());
+            if (many.is_none()) return py::cast(value(self, theta));
+            return values(self, many);
+          },
+          py::arg("theta"))
       .def("value_and_gradient", &value_and_gradient, py::arg("theta"))
       // How long one evaluation takes without Python, for benchmarks.
       .def("_seconds",

@@ -139,14 +139,17 @@ ParameterizedClassifierRatio::Across across_of(const std::string& name) {
   throw ArgumentError("ParameterizedRatio: " + unknown_name(name, "a calibration across θ", names));
 }
 
-AnyRatio parameterized(const Simulator& simulator, const Design& design, ClassifierPtr classifier,
-                       py::handle reference, CalibratorPtr calibrator, const py::dict& given) {
+ParameterizedClassifierRatio::Config parameterized_config(const ParameterSpace& parameters,
+                                                          ClassifierPtr classifier,
+                                                          py::handle reference,
+                                                          CalibratorPtr calibrator,
+                                                          const py::dict& given) {
   ParameterizedClassifierRatio::Config config;
   config.classifier = or_default(std::move(classifier));
   config.calibrator = std::move(calibrator);
   if (!reference.is_none()) {
     config.denominator = ParameterizedClassifierRatio::Denominator::point;
-    config.reference = as_point(reference, simulator.parameters, "ParameterizedRatio", "reference");
+    config.reference = as_point(reference, parameters, "ParameterizedRatio", "reference");
   }
   take(given, "samples", config.samples);
   take(given, "folds", config.folds);
@@ -155,12 +158,34 @@ AnyRatio parameterized(const Simulator& simulator, const Design& design, Classif
   take(given, "nodes", config.nodes);
   take(given, "seed", config.seed);
   if (given.contains("across")) config.calibration = across_of(given["across"].cast<std::string>());
+  return config;
+}
+
+AnyRatio parameterized(const Simulator& simulator, const Design& design, ClassifierPtr classifier,
+                       py::handle reference, CalibratorPtr calibrator, const py::dict& given) {
+  const auto config = parameterized_config(simulator.parameters, std::move(classifier), reference,
+                                           std::move(calibrator), given);
   auto ratio = long_work([&] {
     Progress progress("train", config.folds * Progress::fine);
     return std::make_shared<const ParameterizedClassifierRatio>(simulator.distribution, design,
                                                                 config, &progress);
   });
   return {std::move(ratio), simulator.parameters, feature_names_of(*simulator.distribution)};
+}
+
+/// Of events that exist, each of which serves both sides.
+AnyRatio parameterized_of_events(const Samples& events, const Design& design,
+                                 ClassifierPtr classifier, const py::dict& given) {
+  auto config = parameterized_config(design.parameters(), std::move(classifier), py::none(),
+                                     nullptr, given);
+  config.samples = events.size();
+  config.calibration_events = 0;
+  auto ratio = long_work([&] {
+    Progress progress("train", config.folds * Progress::fine);
+    return std::make_shared<const ParameterizedClassifierRatio>(events, Samples(), design, config,
+                                                                nullptr, &progress);
+  });
+  return {std::move(ratio), design.parameters(), events.feature_names};
 }
 
 AnyRatio separable(const Samples& events, const Design& design, const py::dict& given) {
@@ -373,6 +398,7 @@ void bind_ratios(py::module_& module) {
   });
   module.def("two_sample_ratio", &two_samples);
   module.def("decomposed_ratio", &decomposed);
+  module.def("parameterized_ratio_of_events", &parameterized_of_events);
   module.def("parameterized_ratio", &parameterized);
   module.def("separable_ratio", &separable);
   module.def("density_ratio", &density);

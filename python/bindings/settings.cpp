@@ -32,8 +32,11 @@ SettingValue::Table convert_table(py::handle mapping, const char* function, cons
       table.emplace_back(key, SettingValue{as_object(held.cast<const Simulator&>())});
       continue;
     }
+    py::object value = py::reinterpret_borrow<py::object>(pair[1]);
+    if (key == "design" && PyCallable_Check(value.ptr()) != 0 && !py::hasattr(value, "_settings"))
+      value = py::module_::import("neyman.simulators").attr("settings_of_design")(value);
     table.emplace_back(
-        key, convert(pair[1], function, path.empty() ? key : path + "." + key, depth + 1));
+        key, convert(value, function, path.empty() ? key : path + "." + key, depth + 1));
   }
   return table;
 }
@@ -69,6 +72,8 @@ SettingValue convert(py::handle value, const char* function, const std::string& 
   if (py::isinstance<Classifier>(value))
     return {SettingValue::Object(
         std::make_shared<ClassifierObject>(value.cast<std::shared_ptr<Classifier>>()))};
+  if (py::isinstance<DesignFunction>(value))
+    return {SettingValue::Object(value.cast<const DesignFunction&>().object)};
   if (py::hasattr(value, "_settings"))  // a distribution, a classifier, a calibrator
     return convert(value.attr("_settings")(), function, path, depth + 1);
   if (py::hasattr(value, "__fspath__"))

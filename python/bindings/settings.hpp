@@ -2,9 +2,11 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "bindings.hpp"
 #include "neyman/core/error.hpp"
+#include "neyman/core/parameters.hpp"
 #include "neyman/core/settings.hpp"
 
 namespace neyman::python {
@@ -14,6 +16,9 @@ namespace neyman::python {
 SettingValue::Table to_settings(py::handle mapping, const char* function);
 /// The reverse.
 py::dict to_dict(const SettingValue::Table& table);
+
+/// Parameters as Python's entries of them (neyman.core); the ends of their ranges may be anything.
+std::vector<Parameter> parameters_from(const std::vector<py::dict>& entries);
 
 /// Makes something from settings that a call gave: problems with them are problems of arguments,
 /// "Mlp: hidden[0] is -3, but must be positive".

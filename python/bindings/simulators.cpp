@@ -82,7 +82,35 @@ Design make_design(py::handle design, const ParameterSpace& parameters, const st
   py::dict wrapped;
   wrapped["design"] = design;
   return from_arguments("Design", Settings(to_settings(wrapped, "Design")), [&](Settings& all) {
-    return Design::from(all, "design", parameters, folder);
+    // A function of Python may be asked for θ.
+    return long_work([&] { return Design::from(all, "design", parameters, folder); });
+  });
+}
+
+/// Parameters whose ranges may have ends that are not finite, by a design.
+ParameterSpace bounded_parameters(const std::vector<py::dict>& entries, py::handle design,
+                                  const std::string& folder) {
+  py::dict wrapped;
+  wrapped["design"] = design;
+  auto parameters = parameters_from(entries);
+  std::vector<std::string> names;
+  for (const auto& parameter : parameters) names.push_back(parameter.name);
+  const auto config =
+      from_arguments("Design", Settings(to_settings(wrapped, "Design")), [&](Settings& all) {
+        return Design::read(all, "design", names, folder);
+      });
+  return long_work([&] { return Design::bounded(parameters, config); });
+}
+
+/// The design that events were simulated at; ends of ranges that are not finite are those of θ.
+Design design_of_events(const Samples& events, const std::vector<py::dict>& entries) {
+  auto parameters = parameters_from(entries);
+  check_same_size("Design", "a row of theta", events.theta.cols(), parameters.size(),
+                  "one for each parameter");
+  return long_work([&] {
+    return empirical_design(
+        events,
+        Design::bounded(std::move(parameters), {.kind = Design::Kind::table, .rows = events.theta}));
   });
 }
 
@@ -206,6 +234,8 @@ void bind_simulators(py::module_& module) {
           },
           py::arg("n"), py::arg("seed") = 0, py::arg("purpose") = "design");
   module.def("design_kinds", &Design::kinds);
+  module.def("bounded_parameters", &bounded_parameters);
+  module.def("design_of_events", &design_of_events);
   module.def("simulate", &draw_events, py::arg("simulator"), py::arg("design"), py::arg("n"),
              py::arg("seed"), py::arg("purpose"));
 }

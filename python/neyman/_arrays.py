@@ -72,6 +72,30 @@ def _named(value: Any, function: str, name: str, columns: Sequence[str]) -> list
     return [value[column] for column in columns or found]
 
 
+def as_points(value: Any, names: Sequence[str]) -> Any:
+    """Many θ as a table: of two dimensions, with columns, or of a mapping whose values are arrays;
+    None of anything else, which is one θ or a mistake."""
+    if isinstance(value, Mapping):
+        parts = [value[name] for name in names if name in value]
+        if not any(getattr(part, "ndim", 0) or isinstance(part, (list, tuple)) for part in parts):
+            return None
+        if sorted(value) != sorted(names):
+            raise _fail("Likelihood", "theta", f"a mapping with the keys {sorted(map(str, value))}",
+                        f"one with the parameters {', '.join(names)}")
+        columns = [_plain(value[name], "Likelihood", f"theta['{name}']") for name in names]
+        try:
+            return np.column_stack(np.broadcast_arrays(*columns))
+        except ValueError:
+            raise _fail("Likelihood", "theta", "of arrays with different lengths",
+                        "of arrays of one length") from None
+    if column_names(value) is not None or getattr(value, "ndim", 0) == 2:
+        return value
+    rows = isinstance(value, (list, tuple)) and len(value) > 0
+    if rows and all(isinstance(row, (list, tuple)) or getattr(row, "ndim", 0) == 1 for row in value):
+        return value
+    return None
+
+
 def as_table(value: Any, function: str, name: str, columns: Sequence[str]) -> np.ndarray:
     """Rows × columns of doubles in C order."""
     if column_names(value) is not None:

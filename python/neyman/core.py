@@ -41,7 +41,10 @@ class Parameters:
         self._core = _core.ParameterSpace(entries)
 
     @staticmethod
-    def _entry(name: str, value: Any) -> dict[str, Any]:
+    def _entry(name: str, value: Any, *, open_ends: bool = False) -> dict[str, Any]:
+        """`open_ends`: an end may be infinite, and a range None: both are."""
+        if value is None and open_ends:
+            value = (-np.inf, np.inf)
         known = {"range", "truth", "role", "periodic", "constraint"}
         table = dict(value) if isinstance(value, Mapping) else {"range": value}
         unknown = set(table) - known
@@ -53,14 +56,18 @@ class Parameters:
             raise ArgumentError(f"Parameters: {name}: periodic is {shown(periodic)}, but must be "
                                 "True or False")
         try:
-            low, high = (float(end) for end in table["range"])
+            ends = (-np.inf, np.inf) if table["range"] is None and open_ends else table["range"]
+            low, high = (float(end) for end in ends)
             truth = None if table.get("truth") is None else float(table["truth"])
         except (TypeError, ValueError):
             raise ArgumentError(f"Parameters: {name} is {shown(value)}, but must be a range "
                                 "(lowest, highest)") from None
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        finite = np.isfinite(low) and np.isfinite(high)
+        if not ((finite or open_ends) and low < high):
             raise ArgumentError(f"Parameters: {name} is ({low:g}, {high:g}), but must be "
-                                "(lowest, highest)")
+                                "(lowest, highest)"
+                                + ("; neyman.Design gives ends to ranges that have none"
+                                   if low < high else ""))
         return {"name": str(name), "low": low, "high": high, "truth": truth,
                 "nuisance": table.get("role") == "nuisance", "periodic": bool(periodic)}
 

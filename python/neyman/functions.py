@@ -23,7 +23,7 @@ from neyman.classifiers import Classifier
 from neyman.core import (Parameters, ParametersLike, as_parameters, check_count, check_flag,
                          check_number, check_texts)
 from neyman.errors import ArgumentError
-from neyman.simulators import Distribution
+from neyman.simulators import Distribution, fingerprint_of
 
 __all__ = ["PythonClassifier", "PythonSimulator"]
 
@@ -32,17 +32,6 @@ Floats = npt.NDArray[np.float64]
 # millisecond, and events of one call.
 _CALLS = 100
 _ROWS = 1000
-
-
-def _fingerprint(function: Any, more: str) -> str:
-    """Another one where the function is."""
-    try:
-        text = inspect.getsource(function)
-    except (OSError, TypeError):
-        code = getattr(function, "__code__", None)
-        text = repr((code.co_code, code.co_consts, code.co_names)) if code else repr(type(function))
-    name = getattr(function, "__qualname__", type(function).__name__)
-    return hashlib.sha256(f"{name}\n{text}\n{more}".encode()).hexdigest()[:16]
 
 
 def _name(function: Any) -> str:
@@ -329,7 +318,7 @@ class PythonSimulator(Distribution):
         if names and len(names) != dimension:
             raise ArgumentError(f"PythonSimulator: features has {len(names)} values, but must have "
                                 f"{dimension} (one for each column that it returns)")
-        fingerprint = _fingerprint(function, f"{version} {per_row}")
+        fingerprint = fingerprint_of(function, f"{version} {per_row}")
         self._caller = Caller(function, per_row, dimension, known, columns, workers, fingerprint,
                               share > 0.0)
         self._made = _core.function_simulator(self._caller, self._parameters._core, dimension,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ __all__ = ["CompositeTest", "Contour", "CoveragePoint", "Fit", "Interval", "Like
 
 Floats = npt.NDArray[np.float64]
 Constraints = Mapping[str, Mapping[str, Any]]
+ManyTheta = Union[Theta, npt.ArrayLike, Mapping[str, npt.ArrayLike]]
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -82,6 +83,8 @@ class Interval(Shown):
     high: float  #: of the last piece
     low_at_bound: bool  #: ends at the parameter's range
     high_at_bound: bool
+    low_at_edge: bool  #: ends where θ are not allowed, as where the design has no events
+    high_at_edge: bool
     ok: bool  #: False where an end is not to be trusted; the message says why
     message: str
     pieces: list[tuple[float, float]]  #: in rising order, with gaps between them
@@ -124,6 +127,7 @@ class Contour(Shown):
     threshold: float
     lines: list[Floats]  #: vertices × 2 each; closed lines end where they begin
     touches_bound: bool
+    touches_edge: bool  #: ends where θ are not allowed, as where the design has no events
     failed: int
     message: str = ""  #: as of a scan
 
@@ -187,8 +191,9 @@ class Likelihood:
     """The log-likelihood of data relative to a reference, ℓ(θ) = Σ_i w_i log r(x_i; θ, θ1), with
     constraints of auxiliary measurements where there are any.
 
-    A plain function of θ: −infinity outside of the ranges, so that emcee can sample it; `negative`
-    is what SciPy and iminuit minimise.
+    A plain function of θ: −infinity outside of the ranges, and where the design of a learned ratio
+    has no events, so that emcee can sample it; `negative` is what SciPy and iminuit minimise. Of many
+    θ, a row each or a mapping of arrays, it is an array, computed in one call.
 
     >>> import neyman
     >>> p = neyman.Normal("mu", 1, parameters={"mu": (-3, 3)})
@@ -200,6 +205,9 @@ class Likelihood:
     >>> low, high = likelihood.interval("mu", level=0.683)
     >>> likelihood(10.0)
     -inf
+    >>> many = likelihood([[0.4], [0.5], [10.0]])
+    >>> bool(many[1] == likelihood(0.5)), many[2]
+    (True, -inf)
     """
 
     def __init__(self, ratio: Ratio, x: Events, *, weights: npt.ArrayLike | None = None,
@@ -233,8 +241,9 @@ class Likelihood:
         """−ℓ, to be minimised by other programs."""
         return NegativeLikelihood(self._core)
 
-    def __call__(self, theta: Theta) -> float:
-        """ℓ(θ)."""
+    def __call__(self, theta: ManyTheta) -> Any:
+        """ℓ(θ), a number; of many θ (rows of an array or a DataFrame, a mapping of arrays) an
+        array."""
         return self._core(theta)
 
     def gradient(self, theta: Theta) -> Floats:
@@ -388,7 +397,7 @@ class NegativeLikelihood:
     def __init__(self, core: _core.Likelihood) -> None:
         self._core = core
 
-    def __call__(self, theta: Theta) -> float:
+    def __call__(self, theta: ManyTheta) -> Any:
         return -self._core(theta)
 
     def grad(self, theta: Theta) -> Floats:

@@ -19,7 +19,7 @@ from neyman.core import (Parameters, Theta, check_count, check_flag, check_list,
                          optional, shown)
 from neyman.data import Samples
 from neyman.errors import ArgumentError
-from neyman.simulators import DesignLike, Distribution, Events, as_design, core_simulator
+from neyman.simulators import Design, DesignLike, Distribution, Events, as_design, core_simulator
 
 __all__ = ["ClassifierRatio", "DecomposedRatio", "DensityRatio", "ExactRatio", "LearnedRatio",
            "ParameterizedRatio", "Ratio", "SeparableRatio", "load_ratio"]
@@ -159,6 +159,10 @@ class ParameterizedRatio(Ratio):
     `reference`, those of p(x|θ1). log r = −z, calibrated across θ ("smooth", "interpolate",
     "on-demand", "none").
 
+    In the place of a simulator, `Samples` with theta may be given, with the parameters: then their
+    θ are the design, and what would be simulated besides (a reference, other calibrations than
+    "smooth" and "none") is not there.
+
     >>> import neyman
     >>> p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
     >>> ratio = neyman.ParameterizedRatio(p, "uniform", samples=20000, seed=1,
@@ -167,7 +171,8 @@ class ParameterizedRatio(Ratio):
     True
     """
 
-    def __init__(self, simulator: Distribution, design: DesignLike = "uniform", *,
+    def __init__(self, simulator: Distribution | Samples, design: DesignLike | None = None,
+                 parameters: Any = None, *,
                  classifier: ClassifierLike = None, reference: Theta = None,
                  samples: int | None = None, folds: int | None = None, fresh: bool | None = None,
                  across: str | None = None, calibrator: CalibratorLike = None,
@@ -178,18 +183,40 @@ class ParameterizedRatio(Ratio):
         options.update(_flags("ParameterizedRatio", fresh=fresh))
         options.update(given(across=optional(check_text, "ParameterizedRatio", "across", across),
                              nodes=optional(_counts, "ParameterizedRatio", "nodes", nodes)))
+        if isinstance(simulator, Samples):
+            self._of_events(simulator, design, parameters, as_core_classifier(classifier), options,
+                            given(reference=reference, calibrator=calibrator))
+            return
+        if parameters is not None:
+            raise ArgumentError("ParameterizedRatio: parameters are given beside a simulator, which "
+                                "has its own, but must be left out")
         core = core_simulator("ParameterizedRatio", simulator)
+        where = as_design("uniform" if design is None else design, simulator.parameters)
         self._core = _core.parameterized_ratio(
-            core, as_design(design, simulator.parameters)._core,
+            core, where._core,
             as_core_classifier(classifier), reference, as_core_calibrator(calibrator), options)
+
+    def _of_events(self, events: Samples, design: Any, parameters: Any, classifier: Any,
+                   options: dict[str, Any], others: dict[str, Any]) -> None:
+        simulated = [*others, *(name for name in ("samples", "fresh", "calibration_events", "nodes")
+                                if name in options)]
+        if options.get("across", "smooth") not in ("smooth", "none"):
+            simulated.append("across")
+        if simulated:
+            raise ArgumentError(f"ParameterizedRatio: {', '.join(simulated)} asks for events to be "
+                                "simulated, but must be left out where events are given")
+        where = _design_of("ParameterizedRatio", events, design, parameters)
+        self._core = _core.parameterized_ratio_of_events(events._core, where._core, classifier,
+                                                         options)
 
 
 class SeparableRatio(Ratio):
     """log r(x; θ, θ1) = h(x, θ) − c(θ) − h(x, θ1) + c(θ1), h = Σ_k f_k(x) P_k(θ), with polynomials P_k
     in θ: once f is summed over the data, the likelihood at any θ costs no pass over the events.
 
-    Trained on events with θ (see `neyman.simulate`) from the design. `periodic` names features that
-    are angles, with their periods: {"angle": (-π, π)}.
+    Trained on events with θ (see `neyman.simulate`) from the design; None: their own θ are it. Where
+    the design has no events, a likelihood does not allow θ. `periodic` names features that are angles,
+    with their periods: {"angle": (-π, π)}.
 
     >>> import neyman
     >>> p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
@@ -199,7 +226,8 @@ class SeparableRatio(Ratio):
     True
     """
 
-    def __init__(self, events: Samples, design: DesignLike, parameters: Any = None, *,
+    def __init__(self, events: Samples, design: DesignLike | None = None,
+                 parameters: Any = None, *,
                  hidden: Sequence[int] | None = None, degree: int | None = None,
                  nodes: int | None = None, folds: int | None = None, epochs: int | None = None,
                  batch_size: int | None = None, learning_rate: float | None = None,
@@ -231,7 +259,8 @@ class DensityRatio(Ratio):
     True
     """
 
-    def __init__(self, events: Samples, design: DesignLike, parameters: Any = None, *,
+    def __init__(self, events: Samples, design: DesignLike | None = None,
+                 parameters: Any = None, *,
                  of: str | None = None, components: int | None = None,
                  hidden: Sequence[int] | None = None, members: int | None = None,
                  epochs: int | None = None, batch_size: int | None = None,
@@ -253,7 +282,8 @@ class LearnedRatio(Ratio):
     `effort` is "quick", "normal" or "thorough". `one_event=False` says that datasets have several
     events, which saves the training of what serves one alone. `periodic` names features that are
     angles, with their periods: {"angle": (-π, π)}. What was tried is in `candidates`.
-    Trained on events with θ (see `neyman.simulate`) from the design.
+    Trained on events with θ (see `neyman.simulate`) from the design; None: their own θ are it. Where
+    the design has no events, a likelihood does not allow θ.
 
     >>> import neyman
     >>> p = neyman.Normal("mu", 1, parameters={"mu": (-1, 1)})
@@ -265,7 +295,8 @@ class LearnedRatio(Ratio):
     ['separable', 'features', 'parameters']
     """
 
-    def __init__(self, events: Samples, design: DesignLike, parameters: Any = None, *,
+    def __init__(self, events: Samples, design: DesignLike | None = None,
+                 parameters: Any = None, *,
                  effort: str | None = None, one_event: bool | None = None,
                  periodic: Mapping[str, Sequence[float]] | None = None,
                  seed: int | None = None) -> None:
@@ -314,10 +345,12 @@ def _periods(function: str, periodic: Any) -> dict[str, list[float]] | None:
                             "(low, high) for each feature") from None
 
 
-def _design_of(function: str, events: Samples, design: DesignLike, parameters: Any) -> Any:
+def _design_of(function: str, events: Samples, design: DesignLike | None, parameters: Any) -> Any:
     if not isinstance(events, Samples):
         raise ArgumentError(f"{function}: events is {shown(events)}, but must be Samples with theta, "
                             "such as neyman.simulate gives")
+    if design is None:
+        return Design.of_events(events, parameters)
     return as_design(design, Parameters() if parameters is None else parameters)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -526,21 +527,66 @@ _classes = {kind._kind: kind for kind in _all}
 
 
 class Design:
-    """Where the θ of training events come from: "uniform", "sobol", "latin-hypercube", or a dict
-    with a kind and its keys, as in a study.
+    """Where the θ of training events come from: "uniform", "sobol", "latin-hypercube", a dict with a
+    kind and its keys, as in a study, rows of θ, or a function `draw(n, rng)` that returns n of them.
+
+    Ranges may be open: (0, inf), or None for (-inf, inf). They end where the design has θ: four
+    sigma from the mean of a normal, a little beyond the smallest and the largest of a table or of
+    what a function draws. `parameters` has the ends.
 
     >>> import neyman
     >>> design = neyman.Design({"kind": "grid", "points": [3]}, {"alpha": (0, 1)})
     >>> sorted(set(design.draw(30)[:, 0].tolist()))
     [0.0, 0.5, 1.0]
+    >>> prior = {"kind": "normal", "mean": [0, 1], "covariance": [[4, 1], [1, 1]]}
+    >>> neyman.Design(prior, {"a": None, "b": (0, float("inf"))}).parameters
+    Parameters(a=(-8.0, 8.0), b=(0.0, 5.0))
+    >>> draws = neyman.Design(lambda n, rng: rng.exponential(size=(n, 1)), {"tau": (0, 10)})
+    >>> bool(abs(draws.draw(1000).mean() - 1) < 0.2)
+    True
     """
 
-    def __init__(self, design: str | Mapping[str, Any], parameters: ParametersLike, *,
+    def __init__(self, design: DesignSettings, parameters: ParametersLike, *,
                  folder: str = ".") -> None:
-        self.parameters = as_parameters(parameters)
         self._given = design
         self._folder = check_text("Design", "folder", folder)
-        self._core = _core.Design(design, self.parameters._core, folder)
+        settings = settings_of_design(design)
+        if isinstance(parameters, Parameters):
+            self.parameters = parameters
+        else:
+            entries = _open_entries(parameters)
+            if _is_open(entries):
+                self.parameters = Parameters._of(
+                    _core.bounded_parameters(entries, settings, folder))
+            else:
+                self.parameters = as_parameters(parameters)
+        self._core = _core.Design(settings, self.parameters._core, folder)
+
+    @classmethod
+    def of_events(cls, events: Samples, parameters: ParametersLike = None) -> Design:
+        """The θ that events were simulated at. Without parameters, or with open ranges, these end a
+        little beyond the smallest and the largest θ.
+
+        >>> import neyman
+        >>> events = neyman.Samples([[0.1], [2.3]], theta=[[0.0], [2.0]], parameter_names=["mu"])
+        >>> neyman.Design.of_events(events).parameters
+        Parameters(mu=(0.0, 2.1))
+        """
+        if not isinstance(events, Samples) or events.theta is None:
+            raise ArgumentError(f"Design.of_events: events is {shown(events)}, but must be Samples "
+                                "with theta")
+        given = ({name: None for name in events.parameter_names} if parameters is None
+                 else parameters)
+        entries = _open_entries(given.to_dict() if isinstance(given, Parameters) else given)
+        made = cls.__new__(cls)
+        made._core = _core.design_of_events(events._core, entries)
+        made.parameters = Parameters._of(made._core.parameters)
+        made._given, made._folder = np.array(events.theta), "."
+        return made
+
+    def _settings(self) -> Any:
+        """As a part of a study."""
+        return settings_of_design(self._given)
 
     @property
     def kind(self) -> str:
@@ -562,10 +608,55 @@ def _restore_design(design: Any, parameters: Parameters, folder: str) -> Design:
     return Design(design, parameters, folder=folder)
 
 
-DesignLike = Union[str, Mapping[str, Any], Design]
+def settings_of_design(design: Any) -> Any:
+    """As a study has it: rows and functions become tables."""
+    if callable(design):
+        return {"kind": "function", "object": _core.DesignFunction(_Draw(design)),
+                "fingerprint": fingerprint_of(design)}
+    if isinstance(design, (str, Mapping)):
+        return design
+    rows = as_table(design, "Design", "design", ())
+    return {"kind": "table", "rows": rows.tolist()}
 
 
-def as_design(value: DesignLike, parameters: Parameters) -> Design:
+class _Draw:
+    """A function that draws θ, as the core calls it."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def __call__(self, n: int, seed: int) -> Any:
+        return self._function(n, np.random.default_rng(seed))
+
+
+def fingerprint_of(function: Any, more: str = "") -> str:
+    """Another one where the function is."""
+    try:
+        text = inspect.getsource(function)
+    except (OSError, TypeError):
+        code = getattr(function, "__code__", None)
+        text = repr((code.co_code, code.co_consts, code.co_names)) if code else repr(type(function))
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return hashlib.sha256(f"{name}\n{text}\n{more}".encode()).hexdigest()[:16]
+
+
+def _open_entries(parameters: Any) -> list[dict[str, Any]]:
+    if not isinstance(parameters, Mapping):
+        as_parameters(parameters)
+        return []
+    return [Parameters._entry(name, value, open_ends=True) for name, value in parameters.items()]
+
+
+def _is_open(entries: Sequence[Mapping[str, Any]]) -> bool:
+    return not all(np.isfinite(entry[end]) for entry in entries for end in ("low", "high"))
+
+
+#: A name or a table as in a study, rows of θ, or a function that draws them.
+DesignSettings = Union[str, Mapping[str, Any], npt.ArrayLike, Callable[..., Any]]
+DesignLike = Union[DesignSettings, Design]
+
+
+def as_design(value: DesignLike, parameters: Any) -> Design:
     return value if isinstance(value, Design) else Design(value, parameters)
 
 

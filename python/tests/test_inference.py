@@ -42,6 +42,43 @@ def test_the_likelihood_is_the_sum(normal):
     np.testing.assert_allclose(likelihood.gradient([0.3, 1.5]), numeric, rtol=1e-3)
 
 
+def test_many_theta_in_one_call(normal, separable):
+    pandas = pytest.importorskip("pandas")
+    for likelihood in (normal[1], separable):
+        names = likelihood.parameters.names
+        rng = np.random.default_rng(1)
+        points = rng.uniform(0.3, 0.9, (40, 2))
+        points[7] = 50.0
+        one_by_one = [likelihood(point) for point in points]
+        for many in (points, points.tolist(), np.asfortranarray(points), points.astype(object),
+                     dict(zip(names, points.T)), pandas.DataFrame(points[:, ::-1], columns=names[::-1])):
+            np.testing.assert_allclose(likelihood(many), one_by_one, rtol=1e-12)
+        assert likelihood(points)[7] == -np.inf
+        np.testing.assert_array_equal(likelihood({names[0]: points[:3, 0], names[1]: 0.5}),
+                                      [likelihood([a, 0.5]) for a in points[:3, 0]])
+        np.testing.assert_array_equal(likelihood.negative(points), -likelihood(points))
+        assert likelihood(points[:1]).shape == (1,) and likelihood(points[:0]).shape == (0,)
+        with pytest.raises(neyman.ArgumentError, match="a row of theta has 3"):
+            likelihood(np.zeros((5, 3)))
+        with pytest.raises(neyman.ArgumentError, match="parameters"):
+            likelihood({"other": [1.0], names[0]: [2.0]})
+
+
+def test_what_ends_where_the_design_does_says_so():
+    p = neyman.Normal("mu", 1, parameters={"mu": (-20, 20)})
+    design = {"kind": "normal", "mean": [0], "sigma": [1]}
+    events = neyman.simulate(p, 10000, design=design, seed=1)
+    ratio = neyman.SeparableRatio(events, design, p.parameters, hidden=[], degree=2, seed=1)
+    likelihood = neyman.Likelihood(ratio, p.sample(25, 6.0, seed=2))
+    best = likelihood.fit()
+    assert best.status == "at bound"
+    assert best.message == "mu ends at the edge of where the design has events"
+    interval = likelihood.interval("mu", level=0.95)
+    assert interval.high_at_edge and not interval.low_at_edge and not interval.high_at_bound
+    inside = neyman.Likelihood(ratio, p.sample(25, 0.3, seed=2))
+    assert inside.fit().status == "converged" and not inside.interval("mu").high_at_edge
+
+
 def test_weights_are_repetitions(normal):
     x, _ = normal
     w = np.arange(len(x)) % 3

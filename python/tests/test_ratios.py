@@ -95,6 +95,33 @@ def test_pandas_by_name():
     np.testing.assert_array_equal(ratio.log_ratios(frame, 0.5, 0), ratio.log_ratios(X, 0.5, 0))
 
 
+def test_arrays_of_theta_and_x_train_every_model():
+    """θ of a prior that leaves most of the ranges empty."""
+    rng = np.random.default_rng(1)
+    theta = rng.normal(size=(6000, 1))
+    x = theta + rng.normal(size=theta.shape)
+    events = neyman.Samples(x, theta=theta, parameter_names=["mu"])
+    wide = {"mu": (-20, 20)}
+    ratios = [neyman.SeparableRatio(events, None, wide, hidden=[], degree=2, seed=1),
+              neyman.DensityRatio(events, None, wide, hidden=[16], members=2, seed=1),
+              neyman.DensityRatio(events, None, wide, of="parameters", hidden=[16], members=2,
+                                  seed=1),
+              neyman.LearnedRatio(events, None, wide, effort="quick", seed=1),
+              neyman.ParameterizedRatio(events, None, wide,
+                                        classifier=neyman.Mlp(hidden=[16], epochs=10), seed=1)]
+    for ratio in ratios:
+        log_r = ratio.log_ratios(X, 0.8, 0.0)
+        assert np.sqrt(np.mean((log_r - (0.8 * X - 0.32)) ** 2)) < 0.25, ratio
+        for kept in (ratio, pickle.loads(pickle.dumps(ratio))):
+            likelihood = neyman.Likelihood(kept, [0.5])
+            assert likelihood(12.0) == likelihood(-12.0) == -np.inf
+            assert likelihood(2.0) > -100
+    narrow = neyman.SeparableRatio(events, hidden=[], degree=2)
+    assert abs(narrow.parameters.ranges["mu"][1] - theta.max()) < 0.5
+    with pytest.raises(neyman.ArgumentError, match="samples, across asks for events"):
+        neyman.ParameterizedRatio(events, across="on-demand", samples=5)
+
+
 @pytest.mark.parametrize("call, words", [
     (lambda: neyman.ClassifierRatio([0.0, 1.0], [[0.0, 1.0]]), "denominator"),
     (lambda: neyman.ClassifierRatio([0.0], [1.0], folds=5), "event|fold"),

@@ -150,6 +150,90 @@ def test_designs():
         neyman.Design({"kind": "grid", "points": [0]}, {"a": (0, 1)})
 
 
+def test_designs_for_priors():
+    covariance = np.array([[4.0, 1.0], [1.0, 1.0]])
+    prior = {"kind": "normal", "mean": [0, 1], "covariance": covariance}
+    design = neyman.Design(prior, {"a": None, "b": {"range": (-np.inf, 9), "truth": 1}})
+    assert design.parameters.ranges == {"a": (-8.0, 8.0), "b": (-3.0, 9.0)}
+    assert design.parameters.truth == {"b": 1.0}
+    theta = design.draw(50000, seed=1)  # five standard errors of variances, four times 6e-7
+    np.testing.assert_allclose(np.cov(theta.T), covariance, atol=5 * 4 * np.sqrt(2 / 50000))
+    same = pickle.loads(pickle.dumps(design))
+    np.testing.assert_array_equal(same.draw(7), design.draw(7))
+    p = neyman.Join([neyman.Normal("a", 1), neyman.Normal("b", 1)], parameters=design.parameters)
+    assert neyman.simulate(p, 100, design=design).theta.shape == (100, 2)
+
+    log = neyman.Design({"kind": "normal", "mean": [0], "sigma": [0.5], "log": ["tau"]},
+                        {"tau": (0, np.inf)})
+    np.testing.assert_allclose(log.parameters.ranges["tau"], np.exp([-2.0, 2.0]))
+    assert scipy.stats.kstest(np.log(log.draw(5000, seed=2)[:, 0]) / 0.5, "norm").pvalue > 1e-6
+
+    rows = theta[:50]
+    table = neyman.Design(rows, design.parameters)
+    assert {tuple(row) for row in table.draw(50)} == {tuple(row) for row in rows}
+    some = neyman.Design({"kind": "table", "rows": rows, "resample": True}, design.parameters)
+    assert len({tuple(row) for row in some.draw(50)}) < 45  # of 50 without repetition: 10^-21
+    with pytest.raises(neyman.ArgumentError, match="symmetric"):
+        neyman.Design({**prior, "covariance": [[1, 2], [0, 1]]}, {"a": None, "b": None})
+    with pytest.raises(neyman.ArgumentError, match="range of a has an end that is not finite"):
+        neyman.Design("sobol", {"a": (0, np.inf)})
+    with pytest.raises(neyman.ArgumentError, match="neyman.Design gives ends"):
+        neyman.Parameters(a=(0, np.inf))
+
+
+def draw_theta(n, rng):
+    tau = rng.exponential(size=n)
+    return np.column_stack([tau, rng.normal(tau, 0.1)])
+
+
+def test_functions_draw_theta():
+    design = neyman.Design(draw_theta, {"tau": (0, np.inf), "mu": None})
+    low, high = design.parameters.ranges["tau"]
+    assert low == 0 and 8 < high < 30
+    theta = design.draw(20000, seed=3)
+    assert np.abs(theta[:, 1] - theta[:, 0]).max() < 0.6
+    np.testing.assert_array_equal(theta, design.draw(20000, seed=3))
+    assert scipy.stats.kstest(theta[:, 0], "expon").pvalue > 1e-6
+    same = pickle.loads(pickle.dumps(design))
+    np.testing.assert_array_equal(same.draw(7), design.draw(7))
+    # In a study, as a function or as a design; what is outside of the ranges is drawn again.
+    study = {"parameters": {"tau": {"range": [0, np.inf], "truth": 1}, "mu": {"range": [-1, 3], "truth": 1}},
+             "simulator": neyman.Join([neyman.Normal("tau", 1), neyman.Normal("mu", 1)]),
+             "classifier": {"kind": "separable", "hidden": [], "degree": 2, "epochs": 1},
+             "diagnostics": {"which": []}, "data": {"events": 20},
+             "inference": {"contours": [], "scan": 5}, "report": {"figures": False}}
+    for given in (draw_theta, neyman.Design(draw_theta, {"tau": (0, 99), "mu": (-1, 3)})):
+        result = neyman.run({**study, "training": {"samples": 4000, "design": given}})
+        assert abs(result.fit.parameters.tau.estimate - 1) < 1.5
+    with pytest.raises(ValueError, match="mine"):
+        neyman.Design(raises, {"a": (0, 1)})
+    with pytest.raises(neyman.ArgumentError, match="what the function draws has .* values"):
+        neyman.Design(lambda n, rng: np.zeros((3, 1)), {"a": (0, 1)})
+    with pytest.raises(neyman.ArgumentError, match="lie inside of the ranges"):
+        neyman.Design(lambda n, rng: np.full((n, 1), 7.0), {"a": (0, 1)})
+
+
+def raises(n, rng):
+    raise ValueError("mine")
+
+
+def test_designs_of_events():
+    rng = np.random.default_rng(1)
+    theta = rng.normal([0, 5], [1, 0.1], (3000, 2))
+    events = neyman.Samples(theta, theta=theta, parameter_names=["a", "b"])
+    design = neyman.Design.of_events(events)
+    np.testing.assert_allclose(design.parameters.ranges["a"],
+                               [theta[:, 0].min() - 0.05 * np.ptp(theta[:, 0]),
+                                theta[:, 0].max() + 0.05 * np.ptp(theta[:, 0])])
+    assert {tuple(row) for row in design.draw(3000)} == {tuple(row) for row in theta}
+    given = neyman.Design.of_events(events, {"a": (-9, 9), "b": None})
+    assert given.parameters.ranges["a"] == (-9.0, 9.0)
+    with pytest.raises(neyman.ArgumentError, match="Samples with theta"):
+        neyman.Design.of_events(theta)
+    with pytest.raises(neyman.ArgumentError, match="must have 1"):
+        neyman.Design.of_events(events, {"a": None})
+
+
 def test_simulated_events_know_their_theta():
     p = neyman.Normal("mu", 0.001, parameters={"mu": (-1, 1)})
     events = neyman.simulate(p, 2000, design="sobol", seed=2)

@@ -39,13 +39,16 @@ std::vector<double> Likelihood::at(MatrixView points) const {
   for (std::size_t i = 0; i < points.rows(); ++i) {
     bool in = true;
     for (std::size_t p = 0; p < space.size(); ++p)
-      in = in && points(i, p) >= space[p].low && points(i, p) <= space[p].high;
+      in = in &&
+           (space[p].periodic || (points(i, p) >= space[p].low && points(i, p) <= space[p].high));
     if (in) rows.push_back(i);
   }
   std::vector<double> out(points.rows(), forbidden);
   Matrix some(rows.size(), space.size());
-  for (std::size_t k = 0; k < rows.size(); ++k)
-    std::copy(points.row(rows[k]).begin(), points.row(rows[k]).end(), some.row(k).begin());
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const auto point = space.wrapped(points.row(rows[k]));
+    std::copy(point.begin(), point.end(), some.row(k).begin());
+  }
   const auto values = at_allowed(some);
   for (std::size_t k = 0; k < rows.size(); ++k) out[rows[k]] = values[k];
   return out;
