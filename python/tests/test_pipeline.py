@@ -151,6 +151,30 @@ def test_studies_of_arrays():
     assert study.name == "small" and study.parameters.names == ["gamma"]
 
 
+def test_a_study_of_a_phase(tmp_path):
+    """x ~ N((cos φ, sin φ), 1) at φ = 3.1: the interval goes over the seam, and the model keeps it."""
+    phase = {"range": [-np.pi, np.pi], "truth": 3.1, "periodic": True}
+    result = neyman.run({
+        "study": {"name": "phase", "seed": 1}, "parameters": {"phi": phase},
+        "simulator": {"kind": "join", "parts": [{"kind": "normal", "mean": "cos(phi)", "sigma": 1},
+                                                {"kind": "normal", "mean": "sin(phi)", "sigma": 1}]},
+        "training": {"samples": 10000}, "classifier": {"kind": "separable", "hidden": []},
+        "data": {"events": 200}, "diagnostics": {"which": []}, "report": {"figures": False}})
+    out = result.to_dict()
+    assert out["study"]["parameters"]["phi"]["periodic"] is True
+    for fit in (out["fit"], out["exact_fit"]):
+        found = fit["parameters"]["phi"]
+        (low, high), = found["interval_pieces"]["0.95"]
+        assert fit["status"] == "converged" and low <= found["estimate"] <= high
+        assert "0.95" in found["interval_over_seam"] and 0.2 < high - low < 0.4
+        assert "at_bound" not in found and "interval_at_bound" not in found
+    assert not any("range" in warning or "maximum" in warning for warning in out["warnings"])
+    result.model.save(tmp_path / "model.h5")
+    model = neyman.load_model(tmp_path / "model.h5")
+    assert model.parameters.periodic == ["phi"]
+    assert model.fit(np.array(result._run.data)).fit.to_dict() == result.fit.to_dict()
+
+
 MEASUREMENT = {
     "study": {"name": "search", "seed": 2},
     "parameters": {"mu": {"range": [0, 3], "truth": 1},
