@@ -116,6 +116,8 @@ def test_arrays_of_theta_and_x_train_every_model():
             likelihood = neyman.Likelihood(kept, [0.5])
             assert likelihood(12.0) == likelihood(-12.0) == -np.inf
             assert likelihood(2.0) > -100
+    with pytest.raises(neyman.ArgumentError, match="far from uniform in mu"):
+        neyman.SeparableRatio(events, "sobol", wide)
     narrow = neyman.SeparableRatio(events, hidden=[], degree=2)
     assert abs(narrow.parameters.ranges["mu"][1] - theta.max()) < 0.5
     with pytest.raises(neyman.ArgumentError, match="samples, across asks for events"):

@@ -11,7 +11,9 @@
 // What all ratios that learn from events over a design ask of them.
 namespace neyman::across {
 
-/// @throw ArgumentError where the events lack θ, or the design is one point.
+/// @throw ArgumentError where the events lack θ, the design is one point, or it fills the ranges
+/// and
+///   θ are certainly not from it.
 void check_designed_events(const char* function, const Samples& events, const Design& design);
 
 /// The range of each feature over the training events.

@@ -555,6 +555,23 @@ TEST(SeparableRatio, RefusesWhatItCannotLearnFrom) {
   auto unknown = events;
   unknown.theta = Matrix();
   EXPECT_THROW(SeparableRatio(unknown, design, quick()), ArgumentError);
+  // θ of a normal are not from a uniform design; those of a run of few θ cannot be told from it.
+  const Design normal(plane, {.kind = Design::Kind::normal, .sigma = {0.2, 0.2}});
+  const auto other = simulate_plane(normal, 400, 18);
+  try {
+    SeparableRatio(other, design, quick());
+    FAIL();
+  } catch (const ArgumentError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "SeparableRatio: events.theta is far from uniform in a, of a design that is uniform, "
+        "but must be drawn from the design; a table of the θ themselves is one, too");
+  }
+  EXPECT_NO_THROW(SeparableRatio(other, empirical_design(other, plane), quick()));
+  auto run = events;
+  for (std::size_t i = 0; i < run.size(); ++i)
+    for (std::size_t p = 0; p < 2; ++p) run.theta(i, p) = i < 50 ? -1.9 : -1.8;
+  EXPECT_NO_THROW(SeparableRatio(run, design, quick()));
   auto negative = events;
   negative.weights.assign(100, 1.0);
   negative.weights[7] = -1.0;
