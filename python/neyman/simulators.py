@@ -611,12 +611,25 @@ def _restore_design(design: Any, parameters: Parameters, folder: str) -> Design:
 def settings_of_design(design: Any) -> Any:
     """As a study has it: rows and functions become tables."""
     if callable(design):
+        _check_draws(design)
         return {"kind": "function", "object": _core.DesignFunction(_Draw(design)),
                 "fingerprint": fingerprint_of(design)}
     if isinstance(design, (str, Mapping)):
         return design
     rows = as_table(design, "Design", "design", ())
     return {"kind": "table", "rows": rows.tolist()}
+
+
+def _check_draws(function: Any) -> None:
+    try:
+        if isinstance(function, type):
+            raise TypeError
+        inspect.signature(function).bind(1, None)
+    except TypeError:
+        raise ArgumentError(f"Design: design is {shown(function)}, but must be a name, a mapping, rows "
+                            "of θ, or a function of n and a random generator") from None
+    except ValueError:
+        pass  # what is compiled may not say
 
 
 class _Draw:

@@ -207,6 +207,9 @@ def test_functions_draw_theta():
         assert abs(result.fit.parameters.tau.estimate - 1) < 1.5
     with pytest.raises(ValueError, match="mine"):
         neyman.Design(raises, {"a": (0, 1)})
+    for wrong in (len, dict, lambda n: n):
+        with pytest.raises(neyman.ArgumentError, match="a function of n and a random generator"):
+            neyman.Design(wrong, {"a": (0, 1)})
     with pytest.raises(neyman.ArgumentError, match="what the function draws has .* values"):
         neyman.Design(lambda n, rng: np.zeros((3, 1)), {"a": (0, 1)})
     with pytest.raises(neyman.ArgumentError, match="lie inside of the ranges"):
