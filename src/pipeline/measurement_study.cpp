@@ -52,6 +52,22 @@ Design design_over(const Study& study, const std::vector<std::size_t>& which) {
   keep(config.points);
   keep(config.mean);
   keep(config.sigma);
+  keep(config.log);
+  if (!config.correlation.empty()) {
+    Matrix kept(which.size(), which.size());
+    for (std::size_t i = 0; i < which.size(); ++i)
+      for (std::size_t k = 0; k < which.size(); ++k)
+        kept(i, k) = config.correlation(which[i], which[k]);
+    config.correlation = std::move(kept);
+  }
+  if (config.function)
+    config.function = [all = config.function, which](std::size_t n, std::uint64_t seed) {
+      const Matrix drawn = all(n, seed);
+      Matrix kept(n, which.size());
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t k = 0; k < which.size(); ++k) kept(i, k) = drawn(i, which[k]);
+      return kept;
+    };
   Matrix rows(config.rows.rows(), which.size());
   for (std::size_t i = 0; i < rows.rows(); ++i)
     for (std::size_t k = 0; k < which.size(); ++k) rows(i, k) = config.rows(i, which[k]);

@@ -94,6 +94,16 @@ TEST(Measurement, IsReadFromAStudy) {
   ASSERT_TRUE(components[1].across);
   EXPECT_EQ(components[1].across->design.parameters().names(), Strings{"shift"});
   EXPECT_EQ(components[1].share, 600.0);
+  // Of a design of all parameters, a component has the part that moves it.
+  const auto correlated = measurement_components(parse(
+      edited(small_measurement, "folds = 2",
+             "folds = 2\ndesign = { kind = \"normal\", mean = [1, 0.5, 0], sigma = [1, 2, 0.1], "
+             "correlation = [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]], log = [\"size\"] }")));
+  const auto& part = correlated[1].across->design.config();
+  EXPECT_EQ(part.mean, std::vector{0.5});
+  EXPECT_EQ(part.sigma, std::vector{2.0});
+  EXPECT_EQ(part.correlation, Matrix(1, 1, {1.0}));
+  EXPECT_EQ(part.log, std::vector<bool>{false});
 }
 
 TEST(Measurement, ProblemsAreToldBeforeAnythingIsTrained) {
