@@ -248,8 +248,7 @@ SeparableRatio::SeparableRatio(const Samples& given, const Design& design, const
       const std::size_t batch = config.batch_size > 0
                                     ? config.batch_size
                                     : std::clamp<std::size_t>(rows.size() / 200, 64, 1024);
-      const std::size_t epochs =
-          config.epochs > 0 ? config.epochs : std::clamp<std::size_t>(1000000 / rows.size(), 2, 60);
+      const std::size_t epochs = config.epochs > 0 ? config.epochs : default_epochs(rows.size());
       Progress rest(&part, Progress::fine * 3 / 4);
       if (!train(fold.features, fold.coefficients, basis_, rows, nodes,
                  {epochs, batch, config.learning_rate, seed, &rest}))
@@ -341,6 +340,10 @@ void SeparableRatio::recentre(const Samples& events,
 SeparableRatio::~SeparableRatio() = default;
 
 std::size_t SeparableRatio::features() const { return ranges_->size(); }
+
+std::size_t SeparableRatio::default_epochs(std::size_t events) {
+  return std::clamp<std::size_t>(1000000 / std::max<std::size_t>(events, 1), 2, 60);
+}
 
 double SeparableRatio::resolution() const {
   double total = 0.0;

@@ -120,6 +120,8 @@ class SeparableRatio final : public ParameterizedRatio {
   std::size_t count_outside(MatrixView x) const override;
   void save(Archive& archive) const override;
 
+  /// For so many events, where the configuration leaves it open.
+  static std::size_t default_epochs(std::size_t events);
   /// The polynomials P_k(θ).
   const PolynomialBasis& basis() const { return basis_; }
   /// f_k(x), averaged over the folds, without step 4: one row a polynomial, one column an event.
