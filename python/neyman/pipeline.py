@@ -199,6 +199,12 @@ class Result(Record):
         return None if model is None else Model(model)
 
     @property
+    def next_steps(self) -> list[Any]:
+        """What would make the result better, best first: each has `what` in words, `set`, the keys of
+        the study with their values, and the `reason`. Empty where all is well."""
+        return [Record(step) for step in self._entries.get("next_steps", [])]
+
+    @property
     def measurement_summary(self) -> MeasurementSummary | None:
         """Of a study with yields: discovery, limits, pulls and impacts, which `neyman.plot` draws;
         `measurement` has the numbers. None for other studies, and where a folder held the finished

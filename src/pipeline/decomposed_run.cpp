@@ -11,6 +11,7 @@
 #include "neyman/inference/statistics.hpp"
 #include "neyman/ratios/classifier_ratio.hpp"
 #include "neyman/ratios/tabulated_ratio.hpp"
+#include "pipeline/next_step.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman::pipeline {
@@ -331,6 +332,7 @@ Lazy<Model> run_decomposed(const Study& study, Chain& chain) {
     diagnose_ratio(study, **ratio, chain.tasks(), results);
     diagnose_repetition(results);
     judge(results.diagnostics);
+    note_next_steps(results);
   });
 
   return Lazy<Model>([&study, &chain, ratio] {

@@ -15,6 +15,7 @@
 #include "neyman/reports/symbol.hpp"
 #include "neyman/simulators/command.hpp"
 #include "neyman/simulators/files.hpp"
+#include "pipeline/next_step.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman {
@@ -97,6 +98,13 @@ bool close(const std::vector<double>& a, const std::vector<double>& b, const Fit
   for (std::size_t p = 0; p < a.size(); ++p)
     if (std::abs(a[p] - b[p]) > part * fit.error(p)) return false;
   return true;
+}
+
+/// Whether the data determine any of the parameters: else nothing tells how near a point is.
+bool any_determined(const Fit& fit) {
+  for (std::size_t p = 0; p < fit.covariance.rows(); ++p)
+    if (fit.covariance(p, p) > 0.0) return true;
+  return false;
 }
 
 /// How far the points near the estimate are from it, in statistical errors of the data: some, and
@@ -373,8 +381,11 @@ void diagnose_ratio(const Study& study, const Ratio& ratio, Tasks* tasks, Result
         results.budget["diagnostics"] += plan.each;
       }
       diagnose_range(study, here.x, results);
-      if (plan.points > 0) diagnose_near(study, ratio, here.x, plan, tasks, results);
-      if (plan.wide && !close(fit.point, denominator, fit)) {
+      // Near an estimate without an error, as at a bound beyond which the likelihood rises, there
+      // is nothing to compare it with.
+      const bool near = plan.points > 0 && any_determined(fit);
+      if (near) diagnose_near(study, ratio, here.x, plan, tasks, results);
+      if ((plan.wide || (plan.points > 0 && !near)) && !close(fit.point, denominator, fit)) {
         const auto far = draw_at(study, denominator, plan.each, 1, tasks);
         results.budget["diagnostics"] += plan.each;
         add(diagnose_between(study, ratio, here, far, estimate, denominator), ":wide");
@@ -477,6 +488,8 @@ Results diagnose_model(const Study& study, const Model& model,
     pipeline::diagnose_ratio(study, ratio, nullptr, results, at);
     pipeline::diagnose_references(study, ratio, data.events, nullptr, results);
     judge(results.diagnostics);
+    results.next_steps.clear();  // those of the fit alone
+    results.next_steps = pipeline::next_steps(results);
   });
   pipeline::note_tally(take_tally(*study.simulator), study.parameters, "checks", results);
   return results;

@@ -13,6 +13,7 @@
 #include "neyman/pipeline/measurement_study.hpp"
 #include "neyman/reports/symbol.hpp"
 #include "neyman/reports/terminal.hpp"
+#include "pipeline/next_step.hpp"
 #include "pipeline/stages.hpp"
 #include "reports/words.hpp"
 
@@ -334,7 +335,7 @@ Lazy<Model> run_measurement(const Study& study, Chain& chain) {
         save_toys, load_toys);
   chain.step(step_of(study, "diagnose"), [&](Results& results) {
     check_measured(*model, data->events, results);
-    note_simulation(results);
+    note_next_steps(results);
   });
 
   return Lazy<Model>([&study, &chain, model, summary, toys] {
@@ -359,7 +360,7 @@ void fit_measurement(const Model& model, const Samples& data, Results& results) 
     note_measured(model, data, summary, plan, results);
     results.measurement_summary = std::make_shared<const MeasurementSummary>(std::move(summary));
     check_measured(model, data, results);
-    note_simulation(results);
+    note_next_steps(results);
   });
 }
 

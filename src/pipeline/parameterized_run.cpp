@@ -12,6 +12,7 @@
 #include "neyman/inference/parameterized_likelihood.hpp"
 #include "neyman/inference/statistics.hpp"
 #include "neyman/ratios/moving_edges.hpp"
+#include "pipeline/next_step.hpp"
 #include "pipeline/stages.hpp"
 
 namespace neyman::pipeline {
@@ -59,15 +60,31 @@ void note_edges(const Study& study, const Samples& events, bool followed, Result
         edge.feature < names.size() ? names[edge.feature] : std::to_string(edge.feature + 1);
     results.warnings.push_back(fmt::format(
         "the {} values of {} end at a sharp edge that moves with {}: {}", side, feature, parameter,
-        followed
-            ? std::string("the ratio follows the edge, as a polynomial of the parameters, but "
-                          "Wilks' theorem does not hold, and intervals need not cover")
-            : fmt::format("this ratio smooths it, so that the estimate may be off by more than "
-                          "its error, intervals are too wide, and Wilks' theorem does not hold; "
-                          "classifier.kind = \"density\" follows the edge, and where nothing "
-                          "but the edge tells {}, use the {} value itself",
-                          parameter, side)));
+        followed ? "the ratio follows the edge, as a polynomial of the parameters, but "
+                   "Wilks' theorem does not hold, and intervals need not cover"
+                 : "this ratio smooths it, so that the estimate may be off by more than "
+                   "its error, intervals are too wide, and Wilks' theorem does not hold"));
+    if (!followed && results.next_steps.empty())
+      results.next_steps.push_back(
+          {"Let a density follow the moving edge",
+           {"classifier.kind"},
+           {"\"density\""},
+           fmt::format("this ratio smooths it; where nothing but the edge tells {}, the {} value "
+                       "itself does better",
+                       parameter, side)});
   }
+}
+
+/// Where several events have one θ, or some failed, the θ that there are count, not the ones that
+/// could be.
+Design design_of(const Study& study, const Samples& events) {
+  const auto& design = *study.parameterized.design;
+  const bool stored = study.simulator->stored() != nullptr;
+  const bool failed = !stored && events.size() < study.training_samples;
+  const bool repeated = stored || failed || study.simulator->runs().events > 1;
+  return repeated ? empirical_design(events, study.parameters,
+                                     !stored && !failed && design.fills_ranges())
+                  : design;
 }
 
 Learned train(const Study& study, const Events& events, Tasks* tasks, Results& results) {
@@ -81,15 +98,7 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
     results.budget["simulated"] += ratio->simulated() - events.size();
     return ratio;
   }
-  // Where several events have one θ, or some failed, the θ that there are count, not the ones that
-  // could be.
-  const bool stored = study.simulator->stored() != nullptr;
-  const bool failed = !stored && events.numerator.size() < study.training_samples;
-  const bool repeated = stored || failed || study.simulator->runs().events > 1;
-  const Design design = repeated
-                            ? empirical_design(events.numerator, study.parameters,
-                                               !stored && !failed && learned.design->fills_ranges())
-                            : *learned.design;
+  const Design design = design_of(study, events.numerator);
   using Model = Study::Parameterized::Model;
   if (learned.model == Model::learned) {
     Progress progress("train", Progress::fine);
@@ -132,6 +141,107 @@ Learned train(const Study& study, const Events& events, Tasks* tasks, Results& r
   return ratio;
 }
 
+// Models as they are tried, to see what more events or another model would add: with a third of the
+// passes, and densities with one member.
+
+constexpr std::size_t passes = 3;
+
+LearningCurve::Train trial_of(DensityRatio::Config config, const Design& design) {
+  return [config, design](const Samples& events) {
+    auto own = config;
+    const auto epochs = own.epochs > 0 ? own.epochs : DensityRatio::default_epochs(events.size());
+    own.members = 1;
+    own.parts = 5;
+    own.epochs = std::max<std::size_t>(2, epochs / passes);
+    return std::make_shared<DensityRatio>(events, design, own);
+  };
+}
+
+LearningCurve::Train trial_of(SeparableRatio::Config config, const Design& design) {
+  return [config, design](const Samples& events) {
+    auto own = config;
+    const auto epochs = own.epochs > 0 ? own.epochs : SeparableRatio::default_epochs(events.size());
+    own.epochs = std::max<std::size_t>(2, epochs / passes);
+    return std::make_shared<SeparableRatio>(events, design, own);
+  };
+}
+
+LearningCurve::Train trial_of(ParameterizedClassifierRatio::Config config, const Design& design) {
+  config.fresh = false;
+  if (config.calibration != Across::smooth || config.folds < 2) config.calibration = Across::none;
+  return [config, design](const Samples& events) {
+    return std::make_shared<ParameterizedClassifierRatio>(events, Samples(), design, config);
+  };
+}
+
+/// What else the events may be learned with, and what is tried of the model that was used.
+void try_more(const Study& study, const ParameterizedRatio& ratio, const Events& events,
+              Evidence& evidence) {
+  using Model = Study::Parameterized::Model;
+  const auto& learned = study.parameterized;
+  // Of more events than fit into memory, and of sides with events of their own, no parts are taken.
+  if (events.stream || events.denominator.size() > 0) return;
+  const Samples& all = events.numerator;
+  const Design design = design_of(study, all);
+  const std::uint64_t seed = derive_seed(study.seed, "next step");
+  constexpr std::size_t most_features = 24;  // of a density that is tried
+  SeparableRatio::Config separable;
+  DensityRatio::Config density;
+  separable.seed = density.seed = seed;
+  std::vector<OtherModel> others;
+  const auto other = [&](const char* what, const char* key, std::string value, auto config) {
+    others.push_back({{what, {key}, {std::move(value)}, {}}, trial_of(std::move(config), design)});
+  };
+  const auto choose_by_evidence = [&](bool tries_separable) {
+    const char* const what = "Let held-out events choose the model";
+    const char* const key = "classifier.kind";
+    if (tries_separable) other(what, key, "\"learned\"", separable);
+    if (all.features() <= most_features) other(what, key, "\"learned\"", density);
+  };
+  const auto higher_degree = [&](SeparableRatio::Config config, std::size_t degree) {
+    constexpr std::size_t more = 2, most = 8;
+    config.degree = degree + more;
+    if (config.degree <= most)
+      other("Raise the degree", "classifier.degree", std::to_string(config.degree), config);
+  };
+  LearningCurve::Train model;
+  if (learned.model == Model::classifier) {
+    auto config = learned.classifier;
+    config.seed = seed;
+    model = trial_of(config, design);
+    choose_by_evidence(true);
+  } else if (learned.model == Model::density) {
+    auto config = learned.density;
+    config.seed = seed;
+    model = trial_of(config, design);
+    if (config.of == DensityRatio::Of::features) choose_by_evidence(true);
+  } else if (learned.model == Model::separable) {
+    auto config = learned.separable;
+    config.seed = seed;
+    model = trial_of(config, design);
+    choose_by_evidence(false);
+    higher_degree(config, dynamic_cast<const SeparableRatio&>(ratio).basis().degree());
+  } else {
+    const auto& several = dynamic_cast<const LearnedRatio&>(ratio).several();
+    auto config = learned.learned.separable;
+    config.seed = seed;
+    if (const auto* sums = dynamic_cast<const SeparableRatio*>(&several)) {
+      model = trial_of(config, design);
+      higher_degree(config, sums->basis().degree());
+    } else {
+      model = trial_of(density, design);
+      if (learned.learned.effort != LearnedRatio::Effort::thorough) {
+        auto whole = density, longer = density;
+        whole.epochs = passes * DensityRatio::default_epochs(all.size() / 2);
+        longer.epochs = 3 * whole.epochs;
+        other("Train more thoroughly", "classifier.effort", "\"thorough\"", longer);
+        others.back().than = trial_of(whole, design);
+      }
+    }
+  }
+  add_trials(all, model, others, seed, evidence);
+}
+
 /// How many events a ratio has simulated so far.
 std::size_t simulated(const Learned& ratio) {
   const auto* made = dynamic_cast<const ParameterizedClassifierRatio*>(ratio.get());
@@ -172,8 +282,14 @@ Learned load_learned(const Study& study, const Archive& archive) {
   return std::make_shared<ParameterizedClassifierRatio>(archive, study.parameters);
 }
 
+/// What is learned, and from which events.
+struct Learning {
+  Lazy<Events> events;
+  Lazy<Learned> ratio;
+};
+
 /// The steps that learn the ratio.
-Lazy<Learned> learn(const Study& study, Chain& chain) {
+Learning learn(const Study& study, Chain& chain) {
   const auto events = chain.step<Events>(
       step_of(study, "simulate"),
       [&](Results& results) { return simulate_training(study, chain.tasks(), results); },
@@ -193,11 +309,11 @@ Lazy<Learned> learn(const Study& study, Chain& chain) {
       [&study](const Archive& archive) { return load_learned(study, archive); });
   if (!study.parameterized.by_classifier()) {
     chain.skip("calibrate", "part of the training");
-    return trained;
+    return {events, trained};
   }
   // On demand there is nothing to keep: calibrations are made at each θ that is asked for.
   const bool on_demand = study.parameterized.classifier.calibration == Across::on_demand;
-  return chain.step<Learned>(
+  const auto calibrated = chain.step<Learned>(
       step_of(study, "calibrate"),
       [&](Results& results) {
         const std::size_t before = simulated(*trained);
@@ -214,6 +330,7 @@ Lazy<Learned> learn(const Study& study, Chain& chain) {
         calibrate(study, *events, *trained, nullptr);
         return *trained;
       });
+  return {events, calibrated};
 }
 
 /// Whether the model can be used without the simulator.
@@ -465,7 +582,8 @@ RecoveryOf recovery_of(const ParameterizedRatio& ratio) {
 }
 
 Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
-  const auto ratio = learn(study, chain);
+  const auto learning = learn(study, chain);
+  const auto& ratio = learning.ratio;
   const Lazy<Observed> data([&study] { return observe(study); });
   const Lazy<Likelihoods> likelihoods([&study, data, ratio] {
     const auto& events = data->events;
@@ -507,13 +625,18 @@ Lazy<Model> run_parameterized(const Study& study, Chain& chain) {
         diagnose_references(study, **ratio, data->events, chain.tasks(), results);
         diagnose_repetition(results);
         judge(results.diagnostics);
-        note_simulation(results);
+        Evidence evidence;
+        evidence.files = study.simulator->stored() != nullptr;
+        if (const auto* chosen = dynamic_cast<const LearnedRatio*>(ratio->get()))
+          evidence.untold = chosen->untold();
+        note_next_steps(results, evidence,
+                        [&](Evidence& more) { try_more(study, **ratio, *learning.events, more); });
         if (!complete(study))
           results.warnings.push_back(
               "no model.h5 was written: with calibration on demand it would need the simulator");
       }));
 
-  return Lazy<Model>([&study, &chain, ratio] {
+  return Lazy<Model>([&study, &chain, ratio = learning.ratio] {
     Model model = start_model(study, chain.results());
     model.parameterized = *ratio;
     model.constraints = study.constraints;
@@ -533,7 +656,7 @@ void fit_parameterized(const Model& model, const Samples& data, Results& results
     note_fit(results.fit, model.parameters, "", results, likelihood.learned->region());
     note_outside(*model.parameterized, data, results);
   });
-  note_simulation(results);
+  note_next_steps(results);
 }
 
 }  // namespace neyman::pipeline

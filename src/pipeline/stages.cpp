@@ -289,43 +289,6 @@ FitReport report_fit(const Likelihood& likelihood, Fit best, const FitPlan& plan
 
 namespace {
 
-/// Whether the checks that look at the result itself have seen it, and none found anything.
-bool checks_pass(const std::vector<Diagnostic>& diagnostics) {
-  bool recovered = false;
-  for (const auto& check : diagnostics) {
-    if (check.verdict == Diagnostic::Verdict::warn || check.verdict == Diagnostic::Verdict::fail)
-      return false;
-    recovered |= check.name == "recovery" && check.verdict == Diagnostic::Verdict::pass;
-  }
-  return recovered;
-}
-
-/// The region with a margin, to a round tenth of a standard error, where that is much narrower than
-/// the range. Nothing where an end of it is not known.
-std::string narrower_ranges(const FitReport& report, const ParameterSpace& parameters) {
-  constexpr double margin = 6.0, beyond = 3.0;  // standard errors from the estimate, and the ends
-  const auto& fit = report.fit;
-  std::vector<std::string> out;
-  for (std::size_t p = 0; p < parameters.size(); ++p) {
-    const double error = fit.error(p);
-    if (!(error > 0.0) || parameters[p].periodic) continue;  // a part of a period is none
-    double low = fit.point[p] - margin * error, high = fit.point[p] + margin * error;
-    bool known = true;
-    for (const auto& interval : report.intervals[p]) {
-      known &= interval.ok;
-      low = std::min(low, interval.low - beyond * error);
-      high = std::max(high, interval.high + beyond * error);
-    }
-    if (!known) continue;
-    const double unit = std::pow(10.0, std::floor(std::log10(error)));
-    low = std::max(parameters[p].low, unit * std::floor(low / unit));
-    high = std::min(parameters[p].high, unit * std::ceil(high / unit));
-    if (high - low < 0.7 * (parameters[p].high - parameters[p].low))
-      out.push_back(fmt::format("{} = [{:.6g}, {:.6g}]", parameters[p].name, low, high));
-  }
-  return fmt::format("{}", fmt::join(out, ", "));
-}
-
 /// A likelihood that is simulated anew at every θ is as rough as its simulations are few.
 void note_roughness(const Fit& fit, const char* which, Results& results) {
   if (!fit.rough()) return;
@@ -434,44 +397,6 @@ void note_fit(const FitReport& report, const ParameterSpace& parameters, const c
     }
   if (region != nullptr) note_edge_of_design(report, parameters, *region, results);
   note_roughness(report.fit, which, results);
-}
-
-void note_simulation(Results& results) {
-  constexpr double enough = 0.25;  // adds 3 % to the error, but the estimate may be off by it
-  const auto& fit = results.fit.fit;
-  const auto& parameters = results.parameters;
-  // The ranges do not matter to ratios between the components of a mixture.
-  if (!fit.ok() || results.ratio == "decomposed") return;
-  std::size_t worst = 0;
-  double largest = 0.0;
-  for (std::size_t p = 0; p < parameters.size(); ++p) {
-    const double statistical = fit.statistical_error(p);
-    const double part = statistical > 0.0 ? fit.simulation_error(p) / statistical : 0.0;
-    if (part > largest) {
-      largest = part;
-      worst = p;
-    }
-  }
-  if (largest < enough) return;
-  const bool pass = checks_pass(results.diagnostics);
-  const auto ranges = pass ? narrower_ranges(results.fit, parameters) : std::string();
-  const bool found = !pass && worst_of(results.diagnostics) >= Diagnostic::Verdict::warn;
-  // An error that falls like the root of the number of events.
-  std::string events;
-  if (const auto simulated = results.budget.find("simulated");
-      simulated != results.budget.end() && simulated->second > 0) {
-    const double needed = static_cast<double>(simulated->second) * std::pow(largest / enough, 2);
-    const double unit = std::pow(10.0, std::floor(std::log10(needed)) - 1.0);
-    events = fmt::format(" (about {:.6g} in the place of {} would leave {})",
-                         unit * std::ceil(needed / unit), simulated->second, enough);
-  }
-  results.warnings.push_back(fmt::format(
-      "finite simulation adds {:.2f} of the statistical error to {}: raise training.samples{}{}",
-      largest, parameters[worst].name, events,
-      !ranges.empty() ? ", or narrow the ranges, for example to " + ranges
-      : found         ? ", or choose another classifier; narrower ranges do not help where checks "
-                        "do not pass, as they may exclude the truth"
-                      : ""));
 }
 
 void note_test(Results& results) {

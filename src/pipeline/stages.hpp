@@ -135,9 +135,6 @@ inline void without_simulation(Fit& fit) { fit.simulation_known = true; }
 /// `region`: where the design of a learned ratio has events, or null.
 void note_fit(const FitReport& report, const ParameterSpace& parameters, const char* which,
               Results& results, const DesignRegion* region = nullptr);
-/// Where finite simulation matters: what to do. Narrower ranges are proposed where the checks of
-/// the result pass alone: ranges about an estimate that is wrong exclude the truth for good.
-void note_simulation(Results& results);
 /// Of datasets of a test that could not be simulated.
 void note_test(Results& results);
 /// Where `outside` counts some of the events.

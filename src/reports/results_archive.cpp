@@ -254,13 +254,20 @@ void fields(F& f, Is<LearnedRatio::Candidate> auto& v) {
 }
 
 template <class F>
+void fields(F& f, Is<NextStep> auto& v) {
+  auto& [what, keys, values, reason] = v;
+  f("what", what), f("keys", keys), f("values", values), f("reason", reason);
+}
+
+template <class F>
 void fields(F& f, Is<Results> auto& v) {
   auto& [name, title, version, command, seed, parameters, reference, feature_names, component_names,
          simulator, ratio, classifier, calibration, data_source, data_note, events, levels, quick,
          fit, exact_fit, models, unused_features, test, ensemble, surfaces, composite_tests,
          coverage, diagnostics, outside, measurement, measurement_words, not_kept, compared_point,
          data, pair_scores, comparisons, density_x, numerator_density, denominator_density,
-         log_ratios, exact_log_ratios, budget, timing, threads, warnings, simulator_log] = v;
+         log_ratios, exact_log_ratios, budget, timing, threads, warnings, next_steps,
+         simulator_log] = v;
   f("name", name), f("title", title), f("version", version), f("command", command), f("seed", seed),
       f("parameters", parameters), f("reference", reference), f("feature_names", feature_names),
       f("component_names", component_names), f("simulator", simulator), f("ratio", ratio),
@@ -275,7 +282,8 @@ void fields(F& f, Is<Results> auto& v) {
       f("density_x", density_x), f("numerator_density", numerator_density),
       f("denominator_density", denominator_density), f("log_ratios", log_ratios),
       f("exact_log_ratios", exact_log_ratios), f("budget", budget), f("timing", timing),
-      f("threads", threads), f("warnings", warnings), f("simulator_log", simulator_log);
+      f("threads", threads), f("warnings", warnings), f("next_steps", next_steps),
+      f("simulator_log", simulator_log);
 }
 
 // ---- How a field of each kind is written and read.

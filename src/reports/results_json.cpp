@@ -447,6 +447,17 @@ Json models_part(const Results& r) {
   return out;
 }
 
+Json next_steps_part(const Results& r) {
+  Json out = Json::array();
+  for (const auto& step : r.next_steps) {
+    Json set = Json::object();
+    for (std::size_t i = 0; i < step.keys.size(); ++i)
+      set[step.keys[i]] = step.values[i].empty() ? Json() : Json::parse(step.values[i]);
+    out.push_back({{"what", step.what}, {"set", std::move(set)}, {"reason", step.reason}});
+  }
+  return out;
+}
+
 Json all(const Results& r) {
   Json out = {{"schema", "neyman.results/1"},
               {"version", r.version},
@@ -472,6 +483,7 @@ Json all(const Results& r) {
   out["timing"] = timing_part(r);
   out["threads"] = r.threads;
   out["warnings"] = r.warnings;
+  if (!r.next_steps.empty()) out["next_steps"] = next_steps_part(r);
   return out;
 }
 

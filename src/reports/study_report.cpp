@@ -225,6 +225,12 @@ std::string beginning(const std::string& text) {
 
 constexpr std::size_t most_warnings = 6;  // at the top
 
+void add_next_steps(const Results& r, Page& page) {
+  std::vector<std::string> steps;
+  for (const auto& step : r.next_steps) steps.push_back(sentence(step_words(step)));
+  if (!steps.empty()) page.notes(Verdict::info, "To do better, first things first:", steps);
+}
+
 /// The warnings in short; a section below has those in full that are long.
 void add_warnings(const Results& r, Page& page) {
   std::vector<std::string> shown;
@@ -259,6 +265,7 @@ void add_lead(const Results& r, Page& page, const Figures& figures) {
               "The fit did not converge: the best point found is shown, and its errors and "
               "intervals cannot be trusted.");
   if (r.quick) page.note(Verdict::warn, sentence(quick_words()));
+  add_next_steps(r, page);
   add_verdicts(r, page, figures);
   add_warnings(r, page);
   add_headlines(r, page);

@@ -332,6 +332,13 @@ void add_coverage(const Results& r, Lines& lines) {
                                 : fmt::format("each of {} points", coverage.points.size())));
 }
 
+void add_next_steps(const Results& r, const Pen& pen, Lines& lines) {
+  if (r.next_steps.empty()) return;
+  lines.raw(pen(Ink::bold, "To do better, first things first:"));
+  for (std::size_t i = 0; i < r.next_steps.size(); ++i)
+    lines.mark(fmt::format("{}", i + 1), step_words(r.next_steps[i]), Ink::yellow);
+}
+
 std::pair<const char*, Ink> mark_of(Diagnostic::Verdict verdict) {
   switch (verdict) {
     case Diagnostic::Verdict::pass:
@@ -397,6 +404,10 @@ std::string summary(const Results& results, bool colour) {
                 Ink::dim);
   if (!results.data_note.empty()) lines.wrapped(results.data_note, Ink::dim);
   lines.blank();
+  if (!results.next_steps.empty()) {
+    add_next_steps(results, pen, lines);
+    lines.blank();
+  }
   add_fit(results, pen, lines);
   for (const auto& words : results.measurement_words) lines.add("measured", words);
   add_test(results, lines);
@@ -432,6 +443,10 @@ std::string checks_table(const Results& results) {
       for (const auto& line : wrap(check.note, page_width - 4)) lines.raw("    " + line);
   }
   for (const auto& warning : results.warnings) lines.mark("!", warning, Ink::yellow);
+  if (!results.next_steps.empty()) {
+    lines.blank();
+    add_next_steps(results, pen, lines);
+  }
   return lines.text();
 }
 

@@ -357,6 +357,17 @@ std::string check_words(const Results& results, const std::string& name) {
   return name.substr(0, colon) + ": " + symbol(name.substr(colon + 1));
 }
 
+std::string step_words(const NextStep& step) {
+  std::vector<std::string> set;
+  for (std::size_t i = 0; i < step.keys.size(); ++i)
+    set.push_back(step.values[i].empty() ? step.keys[i]
+                                         : fmt::format("{} = {}", step.keys[i], step.values[i]));
+  std::string out = step.what;
+  if (!set.empty()) out += fmt::format(", {}", fmt::join(set, ", "));
+  if (!step.reason.empty()) out += ": " + step.reason;
+  return out;
+}
+
 std::string quick_words() {
   return "a quick run, to try the study out: with a tenth of the simulation and of the datasets. "
          "Run it without --quick for a result";

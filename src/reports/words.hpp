@@ -93,6 +93,8 @@ std::string unchecked_words(const Results& results);
 
 /// The name of a check, with the symbol of the parameter that it may end with: "reference: α".
 std::string check_words(const Results& results, const std::string& name);
+/// A next step in a sentence: what, the keys to set, why.
+std::string step_words(const NextStep& step);
 /// What a run with `Results::quick` is.
 std::string quick_words();
 

@@ -328,20 +328,29 @@ TEST(ParameterizedRun, SaysWhatToDoWhereSimulationIsShort) {
     for (const auto& warning : results.warnings)
       if (warning.find("finite simulation adds") != std::string::npos) {
         EXPECT_GT(part, 0.25);
-        EXPECT_NE(warning.find(", or narrow the ranges, for example to mu = ["), std::string::npos)
-            << warning;
-        // An error that falls like the root of the number of events.
-        double needed = 0.0;
-        const auto about = warning.find("training.samples (about ");
-        EXPECT_NE(about, std::string::npos) << warning;
-        EXPECT_EQ(std::sscanf(warning.c_str() + about, "training.samples (about %lf in the place",
-                              &needed),
-                  1);
+        const auto& steps = results.next_steps;
+        EXPECT_EQ(steps.size(), 2u);
+        if (steps.size() != 2) return true;
         const auto simulated = static_cast<double>(results.budget.at("simulated"));
-        EXPECT_GE(needed, simulated * std::pow(part / 0.25, 2));
-        EXPECT_LE(needed, 1.1 * simulated * std::pow(part / 0.25, 2));
+        const auto expect_samples = [&](const NextStep& step, double needed) {
+          EXPECT_EQ(step.keys.back(), "training.samples");
+          EXPECT_GE(std::stod(step.values.back()), 0.999 * needed);
+          EXPECT_LE(std::stod(step.values.back()), 1.11 * needed);
+        };
+        // An error that falls like the root of the number of events.
+        const double more = std::min(20.0, std::pow(part / 0.25, 2));
+        expect_samples(steps[0], simulated * more);
+        // In narrower ranges somewhat fewer do.
+        EXPECT_EQ(steps[1].keys.front(), "parameters.mu.range");
+        double low = 0.0, high = 0.0;
+        EXPECT_EQ(std::sscanf(steps[1].values.front().c_str(), "[%lf, %lf]", &low, &high), 2);
+        const double kept = (high - low) / 2.0;
+        const double left = std::pow(part / 0.25, 2) * std::pow(kept, 0.25);
+        EXPECT_EQ(steps[1].keys.size(), left > 1.0 ? 2u : 1u);
+        if (left > 1.0) expect_samples(steps[1], simulated * std::min(20.0, left));
         return true;
       }
+    EXPECT_TRUE(results.next_steps.empty());
     EXPECT_LT(part, 0.25);
     return false;
   };

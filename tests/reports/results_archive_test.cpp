@@ -69,6 +69,7 @@ TEST(ResultsArchive, AbsentAndEmptyStayApart) {
   results.parameters = ParameterSpace({{"a", -1.0, 1.0, {}, true}, {"b", 0.0, 2.0, 0.5}});
   results.data = Matrix(0, 4);
   results.warnings = {"", "two\nlines, θ"};
+  results.next_steps = {{"Narrow", {"a.range", "b.range"}, {"[0, 1]", ""}, "because"}, {}};
   results.fit.fit.at_bound = {true, false, true};
   results.fit.intervals.resize(2);  // of two parameters, at no level
   results.exact_fit.emplace();
@@ -81,6 +82,11 @@ TEST(ResultsArchive, AbsentAndEmptyStayApart) {
   EXPECT_EQ(again.parameters, results.parameters);
   EXPECT_EQ(again.data.cols(), 4u);
   EXPECT_EQ(again.warnings, results.warnings);
+  ASSERT_EQ(again.next_steps.size(), 2u);
+  EXPECT_EQ(again.next_steps[0].keys, results.next_steps[0].keys);
+  EXPECT_EQ(again.next_steps[0].values, results.next_steps[0].values);
+  EXPECT_EQ(again.next_steps[0].what + again.next_steps[0].reason, "Narrowbecause");
+  EXPECT_TRUE(again.next_steps[1].keys.empty());
   EXPECT_EQ(again.fit.fit.at_bound, results.fit.fit.at_bound);
   EXPECT_EQ(again.fit.intervals.size(), 2u);
   EXPECT_TRUE(again.exact_fit);

@@ -186,6 +186,22 @@ TEST(ResultsJson, AnyNameGivesValidJson) {
   EXPECT_TRUE(json["fit"]["parameters"].contains("μ of \"x\""));
 }
 
+TEST(ResultsJson, NextStepsHoldValuesAsTheyAreSet) {
+  auto results = example::results();
+  EXPECT_FALSE(parsed(results).contains("next_steps"));
+  results.next_steps = {
+      {"Narrow", {"parameters.gamma.range", "training.samples"}, {"[0, 0.5]", "40000"}, "because"},
+      {"Let", {"classifier.kind", "training.samples"}, {"\"learned\"", ""}, "it knows more"}};
+  const auto steps = parsed(results)["next_steps"];
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0]["what"], "Narrow");
+  EXPECT_EQ(steps[0]["set"]["parameters.gamma.range"], Json::parse("[0, 0.5]"));
+  EXPECT_EQ(steps[0]["set"]["training.samples"], 40000);
+  EXPECT_EQ(steps[1]["set"]["classifier.kind"], "learned");
+  EXPECT_TRUE(steps[1]["set"]["training.samples"].is_null());
+  EXPECT_EQ(steps[1]["reason"], "it knows more");
+}
+
 TEST(ResultsJson, LinesAreForPeople) {
   auto results = example::results();
   results.warnings = {"one", "two"};

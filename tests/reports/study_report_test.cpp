@@ -73,6 +73,7 @@ TEST(StudyReport, TheLeastPValueIsCalledSo) {
 TEST(StudyReport, TroubleComesBeforeTheNumbers) {
   auto results = example::results();
   results.warnings = {"3 of 5000 events lie outside <the> calibrated range"};
+  results.next_steps = {{"Simulate more events", {"training.samples"}, {"40000"}, "few < many"}};
   results.fit.fit.status = FitStatus::failed;
   results.diagnostics[1].verdict = Diagnostic::Verdict::fail;
   const auto page = study_report(results);
@@ -80,7 +81,10 @@ TEST(StudyReport, TroubleComesBeforeTheNumbers) {
   const auto numbers = position(page, "With the learned likelihood");
   EXPECT_LT(position(page, "The fit did not converge. The best point found is γ"), numbers);
   EXPECT_LT(position(page, "outside &lt;the&gt; calibrated range"), numbers);
-  EXPECT_LT(position(page, "Check wilks (p = 0.65)"), numbers);
+  const auto check = position(page, "Check wilks (p = 0.65)");
+  EXPECT_LT(check, numbers);
+  EXPECT_LT(position(page, "Simulate more events, training.samples = 40000: few &lt; many."),
+            check);
   EXPECT_EQ(page.find("All 2 checks pass"), std::string::npos);
 }
 

@@ -48,6 +48,10 @@ TEST(Summary, IsNeverWiderThanATerminal) {
           "narrow the ranges, for example to " +
               name,
           "two\n  lines"};
+      results.next_steps = {{"Narrow the ranges",
+                             {"parameters." + name + ".range", "training.samples"},
+                             {"[0.125, 0.375]", "1200000"},
+                             "the data leave a small part of the range of " + name}};
       if (!results.diagnostics.empty()) {
         results.diagnostics.back().name = "reference:" + name;
         results.diagnostics.back().verdict = Diagnostic::Verdict::fail;
@@ -58,6 +62,7 @@ TEST(Summary, IsNeverWiderThanATerminal) {
       expect_narrow(text);
       expect_narrow(checks_table(results));
       EXPECT_NE(text.find("a quick run"), std::string::npos);
+      EXPECT_NE(text.find("To do better"), std::string::npos);
       // What a check has to say that is no pass.
       if (!results.diagnostics.empty()) {
         EXPECT_NE(text.find("A note on"), std::string::npos);
@@ -108,11 +113,21 @@ TEST(Summary, TroubleIsSaid) {
   auto results = example::results();
   results.fit.fit.status = FitStatus::failed;
   results.warnings = {"2 of 5000 events are outside"};
+  EXPECT_EQ(summary(results, false).find("To do better"), std::string::npos);
+  results.next_steps = {{"Simulate more events", {"training.samples"}, {"40000"}, "few"},
+                        {"Widen the range of a", {"parameters.a.range"}, {""}, "it ends there"}};
   results.ensemble->approximate.failed = 3;
   const auto text = summary(results, false);
   EXPECT_NE(text.find("✗ the fit did not converge"), std::string::npos);
   EXPECT_NE(text.find("! 2 of 5000 events are outside\n"), std::string::npos);
   EXPECT_NE(text.find("3 fits failed"), std::string::npos);
+  const auto steps = text.find(
+      "To do better, first things first:\n"
+      "  1 Simulate more events, training.samples = 40000: few\n"
+      "  2 Widen the range of a, parameters.a.range: it ends there\n");
+  ASSERT_NE(steps, std::string::npos) << text;
+  EXPECT_LT(steps, text.find("68.3"));  // before the numbers
+  EXPECT_NE(checks_table(results).find("  1 Simulate more events"), std::string::npos);
 }
 
 TEST(Summary, WithTheFitAlone) {

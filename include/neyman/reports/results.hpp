@@ -62,6 +62,14 @@ struct CoverageReport {
   std::vector<CoveragePoint> points;
 };
 
+/// What would make a result better, from evidence.
+struct NextStep {
+  std::string what;                 ///< in words: "Simulate more events"
+  std::vector<std::string> keys;    ///< of the study to set: "training.samples"
+  std::vector<std::string> values;  ///< of these, as JSON and TOML write them; empty: not known
+  std::string reason;               ///< with its figures
+};
+
 /// Everything a run found, as plain values: results.json, the figures, the report and the
 /// terminal summary are all made from this.
 struct Results {
@@ -113,6 +121,7 @@ struct Results {
   std::vector<std::pair<std::string, double>> timing;  ///< seconds, by stage
   std::size_t threads = 1;
   std::vector<std::string> warnings;
+  std::vector<NextStep> next_steps;  ///< best first; none where all is well
   std::vector<std::string> simulator_log;  ///< what failed runs of the simulator wrote
 };
 
