@@ -397,7 +397,10 @@ def test_a_good_result_does_not_fail_far_from_the_middle(truth):
                          "training": {"samples": 50000}, "data": {"events": 300},
                          "report": {"figures": False}})
     assert {check.verdict for check in result.diagnostics} <= {"pass", "no power"}
-    assert result.next_steps == [] and "next_steps" not in result.to_dict()
+    # Where finite simulation adds little too, there is nothing to do.
+    short = result.fit.parameters.m.simulation_error > 0.25 * result.fit.parameters.m.statistical_error
+    assert ("next_steps" in result.to_dict()) == bool(result.next_steps) == short
+    assert [w for w in result.warnings if "finite simulation adds" in w] == [] or short
 
 
 def test_an_interval_that_is_far_too_wide_is_found():
@@ -413,9 +416,9 @@ def test_an_interval_that_is_far_too_wide_is_found():
     assert result.fit.parameters.m.error > 3 / 300  # one over the events would be right
     assert "fail" in [check.verdict for check in result.diagnostics if ":" not in check.name]
     assert [w for w in result.warnings if "smallest values of x end at a sharp edge" in w]
-    # The first thing to do: a density follows the edge.
-    assert result.next_steps[0]["set"].to_dict() == {"classifier.kind": "density"}
-    assert result.to_dict()["next_steps"][0]["what"] == "Let a density follow the moving edge"
+    # What to do: a density follows the edge.
+    steps = {step["what"]: step["set"].to_dict() for step in result.next_steps}
+    assert steps["Let a density follow the moving edge"] == {"classifier.kind": "density"}, steps
 
 
 def test_new_data_are_checked_without_the_simulator():
