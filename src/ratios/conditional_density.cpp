@@ -8,13 +8,10 @@
 
 #include "neyman/core/error.hpp"
 #include "neyman/core/parallel.hpp"
-#include "ratios/adam.hpp"
 
 namespace neyman::across {
 
-using separable::Moments;
 using separable::round_up;
-using separable::scheduled;
 using separable::tile;
 
 namespace {
@@ -25,16 +22,6 @@ constexpr float narrowest = -8.0f, widest = 3.0f;
 constexpr std::size_t most_components = 64;
 /// A probability below this has no slope; its logarithm stays finite.
 constexpr double least_probability = 1e-280;
-/// A batch's gradient is made no longer than this.
-constexpr double longest_gradient = 5.0;
-/// Adam's: shorter than usual, because responsibilities of components change quickly.
-constexpr double memory_of_squares = 0.99;
-/// Looks at the events that choose when to stop.
-constexpr std::size_t looks = 25;
-/// After so many looks without a better one, training goes back to the best and ends with a falling
-/// rate over this part of all steps.
-constexpr std::size_t patience = 7;
-constexpr double last_part = 0.1;
 /// Held-out events that are looked at each time.
 constexpr std::size_t most_looked_at = 20000;
 
@@ -429,7 +416,7 @@ void MixtureFactor::draw(const Tile& of, RandomStream& random, double* out, std:
 }
 
 /// One training: batches through network and mixture, and back.
-class MixtureFactor::Training {
+class MixtureFactor::Training final : public PatientTraining {
  public:
   Training(MixtureFactor& of, const Rows& rows)
       : of_(of),
@@ -437,72 +424,22 @@ class MixtureFactor::Training {
         stride_(round_up(of.inputs(), 8)),
         work_(of.work()),
         z_(tile * stride_),
-        places_(tile),
-        layers_(of.layers_.parameters(), 0.0f),
-        last_(of.last_.size(), 0.0f) {}
-
-  void run(const Options& options, Progress* progress) {
-    Moments layers(layers_.size(), memory_of_squares), last(last_.size(), memory_of_squares);
-    const std::size_t n = rows_.train.size();
-    const std::size_t batch = std::min(options.batch_size, n);
-    const std::size_t per_epoch = n / batch, steps = options.epochs * per_epoch;
-    // Few events are looked at after every pass over them.
-    const std::size_t between = std::max<std::size_t>(1, steps / std::min(looks, options.epochs));
-    std::vector<std::uint32_t> order;
-    std::vector<float> best_layers, best_last;
-    of_.held_out_ = -std::numeric_limits<double>::infinity();
-    std::size_t end = steps, turned = steps, worse = 0;
-    double rate_there = 0.0;
-    const auto go_back = [&] {
-      std::copy(best_layers.begin(), best_layers.end(), of_.layers_.weights());
-      of_.last_ = best_last;
-    };
-    for (std::size_t step = 0; step < end; ++step) {
-      const std::size_t at = step % per_epoch;
-      if (at == 0) {
-        check_stop();
-        order.resize(n);
-        mlp::random_order(order, options.seed, step / per_epoch);
-      }
-      double weight = 0.0;
-      for (std::size_t i = at * batch; i < (at + 1) * batch; ++i)
-        weight += of_weight(rows_.train[order[i]]);
-      for (std::size_t begin = at * batch; begin < (at + 1) * batch; begin += tile) {
-        const std::size_t count = std::min(tile, (at + 1) * batch - begin);
-        gather(count, [&](std::size_t r) { return rows_.train[order[begin + r]]; });
-        if (weight > 0.0) add_gradient(count, -1.0 / weight);
-      }
-      shorten();
-      const double now = static_cast<double>(step + 1);
-      const double rate =
-          step < turned
-              ? options.learning_rate * scheduled(now / static_cast<double>(steps))
-              : rate_there * static_cast<double>(end - step) / static_cast<double>(end - turned);
-      layers.step(of_.layers_.weights(), layers_, rate, step + 1);
-      last.step(of_.last_.data(), last_, rate, step + 1);
-      if ((step + 1) % between != 0 && step + 1 != end) continue;
-      const double held_out = look();
-      if (progress != nullptr) {
-        progress->reach(step + 1 == end ? 1.0 : now / static_cast<double>(steps));
-        progress->merit("loss", -held_out);
-      }
-      if (held_out > of_.held_out_) {
-        worse = 0;
-        of_.held_out_ = held_out;
-        rate_there = rate;
-        best_layers.assign(of_.layers_.weights(), of_.layers_.weights() + layers_.size());
-        best_last = of_.last_;
-      } else if (++worse == patience && turned == steps && !best_last.empty()) {
-        turned = step + 1;
-        end = std::min(steps,
-                       turned + static_cast<std::size_t>(last_part * static_cast<double>(steps)));
-        go_back();
-      }
-    }
-    if (!best_last.empty()) go_back();
+        places_(tile) {
+    weights_.push_back({of.layers_.weights(), std::vector<float>(of.layers_.parameters(), 0.0f)});
+    weights_.push_back({of.last_.data(), std::vector<float>(of.last_.size(), 0.0f)});
   }
 
  private:
+  void learn(std::span<const std::uint32_t> batch) override {
+    double weight = 0.0;
+    for (const std::size_t row : batch) weight += of_weight(row);
+    for (std::size_t begin = 0; begin < batch.size(); begin += tile) {
+      const std::size_t count = std::min(tile, batch.size() - begin);
+      gather(count, [&](std::size_t r) { return batch[begin + r]; });
+      if (weight > 0.0) add_gradient(count, -1.0 / weight);
+    }
+  }
+
   double of_weight(std::size_t row) const {
     return rows_.weights.empty() ? 1.0 : rows_.weights[row];
   }
@@ -513,7 +450,7 @@ class MixtureFactor::Training {
       const std::size_t i = row(r);
       std::copy_n(rows_.z + i * rows_.stride, of_.inputs(), z_.data() + r * stride_);
       places_[r] = rows_.places[i];
-      weights_[r] = of_weight(i);
+      row_weights_[r] = of_weight(i);
     }
   }
 
@@ -522,17 +459,18 @@ class MixtureFactor::Training {
     const std::size_t rows = round_up(count, 8), columns = of_.columns();
     const std::size_t width = of_.width(), stride = round_up(width, 8);
     const std::size_t hidden = of_.layers_.outputs();
+    auto& last = weights_[1].gradient;
     of_.forward({z_.data(), stride_, false, places_.data(), count}, work_, true);
     std::fill_n(work_.slopes.data(), rows * columns, 0.0f);
     double du = 0.0;
     for (std::size_t r = 0; r < count; ++r)
-      of_.log_density(work_.outputs.data() + r * columns, places_[r], scale * weights_[r],
+      of_.log_density(work_.outputs.data() + r * columns, places_[r], scale * row_weights_[r],
                       work_.slopes.data() + r * columns, du);
     kernels.add_outer({work_.last.data(), stride}, width, {work_.slopes.data(), columns},
-                      {last_.data(), columns}, rows, columns);
+                      {last.data(), columns}, rows, columns);
     for (std::size_t r = 0; r < count; ++r)
       for (std::size_t k = 0; k < columns; ++k)
-        last_[width * columns + k] += work_.slopes[r * columns + k];
+        last[width * columns + k] += work_.slopes[r * columns + k];
     if (hidden == 0) return;
     for (std::size_t i = 0; i < hidden; ++i)
       for (std::size_t k = 0; k < columns; ++k)
@@ -543,20 +481,10 @@ class MixtureFactor::Training {
     const bool round = !of_.round_.empty();
     of_.layers_.backward({round ? work_.seen.data() : z_.data(),
                           round ? round_up(of_.layers_.inputs(), 8) : stride_},
-                         rows, work_.layers, layers_.data());
+                         rows, work_.layers, weights_[0].gradient.data());
   }
 
-  void shorten() {
-    double square = 0.0;
-    for (const float g : layers_) square += static_cast<double>(g) * static_cast<double>(g);
-    for (const float g : last_) square += static_cast<double>(g) * static_cast<double>(g);
-    if (!(square > longest_gradient * longest_gradient)) return;
-    const auto factor = static_cast<float>(longest_gradient / std::sqrt(square));
-    for (float& g : layers_) g *= factor;
-    for (float& g : last_) g *= factor;
-  }
-
-  double look() {
+  double look() override {
     const std::size_t all = rows_.held_out.size(), n = std::min(all, most_looked_at);
     double sum = 0.0, weight = 0.0;
     std::array<double, tile> values;
@@ -567,8 +495,8 @@ class MixtureFactor::Training {
       values.fill(0.0);
       of_.add({z_.data(), stride_, false, places_.data(), count}, values.data(), work_);
       for (std::size_t r = 0; r < count; ++r) {
-        sum += weights_[r] * values[r];
-        weight += weights_[r];
+        sum += row_weights_[r] * values[r];
+        weight += row_weights_[r];
       }
     }
     return weight > 0.0 ? sum / weight : 0.0;
@@ -580,8 +508,7 @@ class MixtureFactor::Training {
   Work work_;
   mlp::Buffer z_;
   std::vector<Place> places_;
-  std::array<double, tile> weights_{};
-  std::vector<float> layers_, last_;
+  std::array<double, tile> row_weights_{};
 };
 
 MixtureFactor::MixtureFactor(const std::vector<bool>& round, const FeatureScale& scale,
@@ -612,7 +539,7 @@ MixtureFactor::MixtureFactor(const std::vector<bool>& round, const FeatureScale&
     bias[atoms_ + components_ + c] = static_cast<float>(unit ? part : 3.0 * (part - 0.5));
     bias[atoms_ + 2 * components_ + c] = std::log(unit ? 0.2f : 0.7f);
   }
-  Training(*this, rows).run(options, progress);
+  held_out_ = Training(*this, rows).run(rows.train, options, progress);
 }
 
 void MixtureFactor::save(Archive& archive) const {

@@ -11,6 +11,7 @@
 #include "neyman/core/random.hpp"
 #include "ratios/dense_layers.hpp"
 #include "ratios/feature_scale.hpp"
+#include "ratios/patient_training.hpp"
 
 namespace neyman::across {
 
@@ -35,12 +36,9 @@ class MixtureFactor {
  public:
   /// What the mixture is of.
   enum class Support { line, unit, circle, steps, categories };
-  struct Options {
+  struct Options : PatientTraining::Options {
     std::size_t components = 8;
     std::vector<std::size_t> hidden = {64, 64, 64};
-    std::size_t epochs = 20, batch_size = 512;
-    double learning_rate = 3e-3;
-    std::uint64_t seed = 0;
   };
   /// Rows of z, `stride` floats apart, and the place of u in each; `held_out` rows choose when to
   /// stop.

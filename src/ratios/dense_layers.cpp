@@ -35,15 +35,16 @@ void DenseLayers::initialise(std::uint64_t seed, const std::string& name) {
 
 DenseLayers::Workspace DenseLayers::workspace() const {
   Workspace work;
-  std::size_t widest = 8;
+  std::size_t widest = std::max<std::size_t>(8, round_up(inputs_, 8)), largest = 0;
   for (const auto& layer : layers_) {
     work.values.emplace_back(tile * layer.out);
     work.derivatives.emplace_back(tile * layer.out);
     widest = std::max({widest, layer.out, round_up(layer.in, 8)});
+    largest = std::max(largest, round_up(layer.in, 8) * layer.out);
   }
   work.above = mlp::Buffer(tile * widest);
   work.below = mlp::Buffer(tile * widest);
-  work.transposed = mlp::Buffer(widest * widest);
+  work.transposed = mlp::Buffer(largest);
   return work;
 }
 
@@ -61,10 +62,12 @@ mlp::Dense DenseLayers::forward(mlp::Dense x, std::size_t rows, Workspace& work,
   return x;
 }
 
-void DenseLayers::backward(mlp::Dense x, std::size_t rows, Workspace& work, float* gradient) const {
+mlp::Dense DenseLayers::backward(mlp::Dense x, std::size_t rows, Workspace& work, float* gradient,
+                                 bool to_inputs) const {
   const auto& kernels = mlp::kernels();
   float* above = work.above.data();
   float* below = work.below.data();
+  std::size_t stride = outputs();
   for (std::size_t l = layers_.size(); l-- > 0;) {
     const Layer& layer = layers_[l];
     const float* slope = work.derivatives[l].data();
@@ -78,15 +81,17 @@ void DenseLayers::backward(mlp::Dense x, std::size_t rows, Workspace& work, floa
     const mlp::Dense input = l == 0 ? x : mlp::Dense{work.values[l - 1].data(), layer.in};
     kernels.add_outer(input, layer.in, {above, layer.out}, {gradient + layer.weights, layer.out},
                       rows, layer.out);
-    if (l == 0) break;
+    if (l == 0 && !to_inputs) break;
+    stride = round_up(layer.in, 8);
     float* transposed = work.transposed.data();
     for (std::size_t i = 0; i < layer.in; ++i)
       for (std::size_t o = 0; o < layer.out; ++o)
-        transposed[o * layer.in + i] = weights_[layer.weights + i * layer.out + o];
-    kernels.multiply({above, layer.out}, layer.out, {transposed, layer.in}, nullptr,
-                     {below, layer.in}, rows, layer.in);
+        transposed[o * stride + i] = weights_[layer.weights + i * layer.out + o];
+    kernels.multiply({above, layer.out}, layer.out, {transposed, stride}, nullptr, {below, stride},
+                     rows, stride);
     std::swap(above, below);
   }
+  return {above, stride};
 }
 
 mlp::Dense DenseLayers::backward_to_inputs(std::size_t rows, Workspace& work) const {

@@ -40,8 +40,10 @@ class DenseLayers {
   /// The values of the last layer, or the inputs where there is none. `rows`: at most a tile, a
   /// multiple of 8.
   mlp::Dense forward(mlp::Dense x, std::size_t rows, Workspace& work, bool derivatives) const;
-  /// Adds the gradient of a loss; `work.above` holds its derivatives by the outputs.
-  void backward(mlp::Dense x, std::size_t rows, Workspace& work, float* gradient) const;
+  /// Adds the gradient of a loss; `work.above` holds its derivatives by the outputs. Returns those
+  /// by the inputs where they are asked for.
+  mlp::Dense backward(mlp::Dense x, std::size_t rows, Workspace& work, float* gradient,
+                      bool to_inputs = false) const;
 
   /// The derivatives of a loss by the inputs, rows × inputs; `work.above` holds those by the
   /// outputs.

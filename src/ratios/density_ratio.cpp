@@ -17,15 +17,13 @@
 #include "ratios/fitted_edges.hpp"
 #include "ratios/periodic_columns.hpp"
 #include "ratios/recentring.hpp"
+#include "ratios/scatter_of_members.hpp"
 
 namespace neyman {
 
 using namespace across;
 
 namespace {
-
-/// Where there is one member alone, so large a part of the events tells when to stop.
-constexpr std::size_t parts_of_one = 10;
 
 std::size_t default_batch(std::size_t events) {
   return std::clamp<std::size_t>(events / 200 / 32 * 32, 32, 512);
@@ -183,8 +181,7 @@ DensityRatio::DensityRatio(const Samples& events, const Design& design, const Co
         : learned_->edges.tells(f) ? FeatureScale::of_range(0.0, 1.0)
                                    : FeatureScale(told.column(f)));
   }
-  const std::size_t parts =
-      std::max(config.parts, config.members > 1 ? config.members : parts_of_one);
+  const std::size_t parts = parts_for(config.parts, config.members);
   learned_->parts = parts;
   const std::size_t n = events.size();
   const auto x = ConditionalDensity::side(learned_->features, told);
@@ -459,7 +456,8 @@ class DensityRatio::Sum final : public SummedRatio {
         mean += deviations(k, g) / static_cast<double>(members);
       }
       for (std::size_t k = 0; k < members; ++k)
-        deviations(k, g) = std::sqrt(scatter_factor()) * (deviations(k, g) - mean);
+        deviations(k, g) =
+            std::sqrt(scatter_factor(members, learned_.parts)) * (deviations(k, g) - mean);
     }
     return replicas_of(values, deviations, count, seed);
   }
@@ -502,18 +500,6 @@ class DensityRatio::Sum final : public SummedRatio {
     return out;
   }
 
-  /// Of the sum of the squares of what the members differ by, as much as the square of what their
-  /// mean is off by. They differ by the chances of training, of which the mean keeps one part of
-  /// their number, and by the fold that each lacks, of which the jackknife makes what all events
-  /// together are off by: (parts − 1)²/parts times as much (Efron and Stein 1981). Which of the two
-  /// it is cannot be told: half is taken for each.
-  double scatter_factor() const {
-    const auto count = static_cast<double>(learned_.members.size());
-    const auto parts = static_cast<double>(learned_.parts);
-    const double of_chance = 1.0 / count, of_events = (parts - 1.0) * (parts - 1.0) / parts;
-    return 0.5 * (of_chance + of_events) / (count - 1.0);
-  }
-
   Matrix scatter(std::span<const double> point) const {
     const std::size_t d = point.size(), count = learned_.members.size();
     Matrix out(d, d), slopes(count, d);
@@ -524,7 +510,7 @@ class DensityRatio::Sum final : public SummedRatio {
       slopes_of(learned_.members[k], theta, weights_, slopes.row(k));
       for (std::size_t p = 0; p < d; ++p) mean[p] += slopes(k, p) / static_cast<double>(count);
     }
-    const double factor = scatter_factor();
+    const double factor = scatter_factor(count, learned_.parts);
     for (std::size_t k = 0; k < count; ++k)
       for (std::size_t p = 0; p < d; ++p)
         for (std::size_t q = 0; q < d; ++q)
