@@ -277,7 +277,8 @@ class DensityRatio(Ratio):
 
 class LearnedRatio(Ratio):
     """log r from the model that held-out events choose: a `SeparableRatio`, a `DensityRatio` of the
-    features, or, for datasets of one event, a mean of these and of a density of the parameters.
+    features, of more than 24 features a network of these and the parameters, or, for datasets of one
+    event, a mean of these and of a density of the parameters.
 
     `effort` is "quick", "normal" or "thorough". `one_event=False` says that datasets have several
     events, which saves the training of what serves one alone. `periodic` names features that are
@@ -292,7 +293,7 @@ class LearnedRatio(Ratio):
     >>> bool(abs(ratio.log_ratios([[1.0], [0.0]], 0.5, 0.0)[0] - 0.375) < 0.15)     # μ x − μ²/2
     True
     >>> [one["name"] for one in ratio.candidates]
-    ['separable', 'features', 'parameters']
+    ['separable', 'features', 'parameters', 'network']
     """
 
     def __init__(self, events: Samples, design: DesignLike | None = None,

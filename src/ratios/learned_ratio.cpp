@@ -16,13 +16,15 @@
 #include "neyman/core/random.hpp"
 #include "neyman/data/splits.hpp"
 #include "ratios/designed_events.hpp"
+#include "ratios/network_ratio.hpp"
 #include "ratios/telling_features.hpp"
 
 namespace neyman {
 
 namespace {
 
-/// A density takes one network for each of them.
+/// A density takes one network for each of them. Of more features a network of x and θ is tried; of
+/// fewer, held-out events found it no better, and it takes its time.
 constexpr std::size_t most_factors = 24;
 /// θ that each held-out event's own is told from, and the share of them that the design draws.
 constexpr std::size_t contrasts = 64;
@@ -335,7 +337,7 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   const std::size_t members = config.effort == Effort::thorough ? 10 : 5;
   const std::size_t folds = config.separable.folds;
   Progress all(progress, Progress::fine);
-  const std::size_t steps = Progress::fine / (2 * folds + 2 + 2 * members);
+  const std::size_t steps = Progress::fine / (2 * folds + 3 + 3 * members);
   const auto timed = [&](Candidate& candidate, auto&& work) {
     const double begin = seconds_now();
     work();
@@ -409,13 +411,41 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
     sums = std::make_shared<SeparableRatio>(train, design, own, &part, tasks);
   });
 
+  Candidate of_both{.name = "network"};
+  std::shared_ptr<NetworkRatio> pairs;
+  const auto network = [&](bool whole) {
+    NetworkRatio::Config own;
+    own.members = whole ? members : 1;
+    own.parts = std::max(own.members, least_parts);
+    // With fewer passes it does not show what it can do.
+    own.epochs = NetworkRatio::default_epochs(train.size());
+    if (whole && config.effort == Effort::thorough) own.epochs *= 3;
+    if (whole) own.decay = pairs->decay();
+    own.seed = derive_seed(config.seed, of_both.name, whole ? 1 : 0);
+    timed(of_both, [&] {
+      Progress part(&all, own.members * steps);
+      pairs = std::make_shared<NetworkRatio>(whole ? train : some, design, own, &part, tasks);
+    });
+    return pairs;
+  };
+  if (train.features() > most_factors)
+    network(false);
+  else
+    of_both.note = fmt::format("of at most {} features", most_factors);
+
   const Choice choice(held_out, backward.get(), derive_seed(config.seed, "contrast"));
   struct Tried {
     Candidate* candidate;
     std::shared_ptr<ParameterizedRatio> model;
     Matrix logs;
     std::vector<double> scores;
-    bool normalised;  // in x, at every θ
+    bool normalised;                                                    // in x, at every θ
+    std::function<std::shared_ptr<ParameterizedRatio>()> in_full = {};  // of what was only tried
+    /// Whether it may serve several events.
+    bool several() const {
+      const auto* of_pairs = dynamic_cast<const NetworkRatio*>(model.get());
+      return of_pairs != nullptr ? of_pairs->normalised() : normalised;
+    }
   };
   std::vector<Tried> models_tried;
   const auto judge = [&](Tried& one) {
@@ -424,8 +454,20 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
     one.candidate->score = choice.mean(one.scores);
   };
   for (auto& one :
-       {Tried{&separable, sums, {}, {}, true}, Tried{&of_features, forward, {}, {}, true},
-        Tried{&of_parameters, backward, {}, {}, false}})
+       {Tried{&separable, sums, {}, {}, true},
+        Tried{&of_features,
+              forward,
+              {},
+              {},
+              true,
+              [&] { return density(DensityRatio::Of::features, of_features, train, true); }},
+        Tried{&of_parameters,
+              backward,
+              {},
+              {},
+              false,
+              [&] { return density(DensityRatio::Of::parameters, of_parameters, train, true); }},
+        Tried{&of_both, pairs, {}, {}, false, [&] { return network(true); }}})
     if (one.model) {
       models_tried.push_back(one);
       judge(models_tried.back());
@@ -443,30 +485,28 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
     return best;
   };
 
-  // Densities that may win are trained in full.
+  // What may win is trained in full.
   if (config.effort != Effort::quick) {
     const auto first_shares = choice.best_shares(all_logs());
-    const Tried& rival = *best_of([](const Tried& one) { return one.normalised; });
+    const Tried& rival = *best_of([](const Tried& one) { return one.several(); });
     const double best = rival.candidate->score;
     const auto rival_scores = rival.scores;
     for (std::size_t m = 0; m < models_tried.size(); ++m) {
       auto& one = models_tried[m];
-      const auto trial = std::dynamic_pointer_cast<DensityRatio>(one.model);
-      if (!trial) continue;
+      if (!one.in_full) continue;
       const double gain = std::max(most_gain_in_errors * choice.error(one.scores, rival_scores),
                                    most_gain_in_parts * best);
       const bool shares = config.one_event && first_shares[m] > least_share;
-      if (!shares && !(one.normalised && one.candidate->score + gain >= best)) {
+      if (!shares && !(one.several() && one.candidate->score + gain >= best)) {
         one.candidate->note = only_tried;
         continue;
       }
-      one.model = density(trial->of(), *one.candidate, train, true);
+      one.model = one.in_full();
       judge(one);
     }
   }
   for (auto& one : models_tried) {
-    const bool of_density = std::dynamic_pointer_cast<DensityRatio>(one.model) != nullptr;
-    if (of_density && config.effort == Effort::quick) one.candidate->note = only_tried;
+    if (one.in_full && config.effort == Effort::quick) one.candidate->note = only_tried;
     if (one.candidate->note.empty()) one.candidate->trained = true;
   }
 
@@ -479,6 +519,12 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
     if (one.normalised && one.candidate->trained &&
         std::dynamic_pointer_cast<DensityRatio>(one.model) != nullptr &&
         one.candidate->score + significant * choice.error(one.scores, chosen->scores) >=
+            chosen->candidate->score)
+      chosen = &one;
+  // A network is normalised as well as polynomials tell: it has to be better for sure.
+  for (const auto& one : models_tried)
+    if (!one.normalised && one.several() &&
+        one.candidate->score - significant * choice.error(one.scores, chosen->scores) >
             chosen->candidate->score)
       chosen = &one;
   chosen->candidate->chosen = true;
@@ -494,7 +540,7 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
     models_.push_back(one.model);
     shares_.push_back(one.candidate->share);
   }
-  candidates_ = {separable, of_features, of_parameters};
+  candidates_ = {separable, of_features, of_parameters, of_both};
   const std::vector<double> ignorant(held_out.size(), 0.0);
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     const auto known = choice.scores(several(), p, derive_seed(config.seed, "told", p));
@@ -627,6 +673,8 @@ LearnedRatio::LearnedRatio(const Archive& archive, ParameterSpace parameters)
     const auto& model = archive.child("model" + std::to_string(m));
     if (model.text("kind") == "density")
       models_.push_back(std::make_shared<DensityRatio>(model, parameters_));
+    else if (model.text("kind") == "network")
+      models_.push_back(std::make_shared<NetworkRatio>(model, parameters_));
     else
       models_.push_back(std::make_shared<SeparableRatio>(model, parameters_));
     if (models_.back()->features() != models_.front()->features())

@@ -204,8 +204,10 @@ std::string export_onnx(const Ratio& given, const OnnxOptions& options) {
   // A graph takes any number of events: the model that serves several.
   const auto* learned = dynamic_cast<const LearnedRatio*>(&given);
   const Ratio& ratio = learned != nullptr ? learned->several() : given;
-  if (dynamic_cast<const DensityRatio*>(&ratio) != nullptr)
-    fail_argument("export_onnx", "ratio", "a density",
+  const bool network = ratio.kind() == "network";
+  if (network || dynamic_cast<const DensityRatio*>(&ratio) != nullptr)
+    fail_argument("export_onnx", "ratio",
+                  network ? "a network of the features and the parameters" : "a density",
                   "another one, such as a separable ratio (kind = \"separable\")");
   Graph graph;
   Metadata metadata{{"kind", ratio.kind()}};

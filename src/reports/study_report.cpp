@@ -599,6 +599,7 @@ void add_asked(const Results& r, Page& page) {
 std::string model_words(const std::string& name) {
   if (name == "features") return "density of the features";
   if (name == "parameters") return "density of the parameters";
+  if (name == "network") return "network of features and parameters";
   return "separable network";
 }
 

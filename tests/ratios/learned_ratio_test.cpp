@@ -74,6 +74,33 @@ TEST(LearnedRatio, TakesTheModelThatSuitsTheProblem) {
   EXPECT_EQ(peak.several().kind(), "density");
   const auto& separable = candidate(peak, "separable");
   EXPECT_GT(separable.behind, 2.0 * separable.behind_error);
+  // Of one feature a density needs no help.
+  EXPECT_NE(candidate(peak, "network").note.find("at most 24 features"), std::string::npos);
+}
+
+// Of more than 24 features no density is tried, and a peak that moves is no polynomial in θ: the
+// network is ahead of the separable ratio by 3.6 to 6.1 standard errors in each of four trainings,
+// and needs two.
+TEST(LearnedRatio, TakesANetworkOfManyFeatures) {
+  const auto few = simulate_peak(8000, 3);
+  auto events = few;
+  events.feature_names = default_feature_names(26);
+  events.x = Matrix(8000, 26);
+  RandomStream random(4, "noise");
+  for (std::size_t i = 0; i < 8000; ++i) {
+    for (double& value : events.x.row(i)) value = random.normal();
+    events.x(i, 7) = few.x(i, 0);
+  }
+  const LearnedRatio ratio(events, Design(line), quick_learned());
+  EXPECT_NE(candidate(ratio, "features").note.find("24 features"), std::string::npos);
+  EXPECT_TRUE(candidate(ratio, "network").chosen);
+  EXPECT_EQ(ratio.several().kind(), "network");
+  EXPECT_THROW(export_onnx(ratio, {}), ArgumentError);
+  Archive archive;
+  ratio.save(archive);
+  const auto x = events.x.rows(0, 30);
+  EXPECT_EQ(LearnedRatio(archive, line).log_ratios(x, std::vector{0.5}, std::vector{-0.5}),
+            ratio.log_ratios(x, std::vector{0.5}, std::vector{-0.5}));
 }
 
 TEST(LearnedRatio, SharesAreAConvexCombination) {
@@ -81,13 +108,15 @@ TEST(LearnedRatio, SharesAreAConvexCombination) {
   for (const auto& one : trained_learned().candidates()) {
     EXPECT_GE(one.share, 0.0);
     EXPECT_GE(one.behind, 0.0);
-    EXPECT_GT(one.seconds, 0.0);
+    EXPECT_EQ(one.seconds > 0.0, one.name != "network");  // not tried
     sum += one.share;
     best = std::max(best, one.score);
   }
   EXPECT_NEAR(sum, 1.0, 1e-12);
   for (const auto& one : trained_learned().candidates())
-    EXPECT_NEAR(one.behind, best - one.score, 1e-12);
+    if (one.seconds > 0.0) {
+      EXPECT_NEAR(one.behind, best - one.score, 1e-12);
+    }
 }
 
 // What an event knows of θ, which the exact likelihood gives by a sum over a lattice.

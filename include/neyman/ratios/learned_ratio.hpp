@@ -22,8 +22,9 @@ namespace neyman {
 /// A parameterised ratio whose model is chosen by evidence: several are trained on most of the
 /// events and compared on the others.
 ///
-/// The candidates are a SeparableRatio, a DensityRatio of the features, and one of the parameters.
-/// Each tells, for held-out events (x_i, θ_i), which of some θ is x_i's own: the mean of
+/// The candidates are a SeparableRatio, a DensityRatio of the features, one of the parameters, and
+/// a full network of x and θ, of more than 24 features. Each tells, for held-out events (x_i,
+/// θ_i), which of some θ is x_i's own: the mean of
 ///
 ///   log [r(x_i; θ_i) / mean_j r(x_i; θ_j) w_j]
 ///
@@ -33,12 +34,12 @@ namespace neyman {
 ///
 /// - Datasets of several events take the candidate with the highest score among those that are
 ///   normalised in x at every θ: what another one is off by adds up over the events. Between equals
-///   it is the density.
+///   it is the density; the network only where it is better than the others by two standard errors.
 /// - A dataset of one event takes the mean of all log r with the convex weights that have the
 ///   highest score (stacking, Wolpert 1992).
 ///
-/// A density is tried with one member and a third of the passes. Where that shows that it cannot
-/// win, it is not trained in full.
+/// Densities are tried with one member and a third of the passes, the network with one member.
+/// Where that shows that one cannot win, it is not trained in full.
 ///
 /// Features that seem to tell nothing are left out where a density of the parameters is as good
 /// without them on held-out events: what networks learn of them is noise, and a density of the
@@ -46,15 +47,15 @@ namespace neyman {
 class LearnedRatio final : public ParameterizedRatio {
  public:
   enum class Effort {
-    quick,     ///< densities as they are tried
+    quick,     ///< densities and the network as they are tried
     normal,    ///< of those that may win five members
     thorough,  ///< ten members, and three times the steps
   };
   struct Config {
     Effort effort = Effort::normal;
     SeparableRatio::Config separable;
-    /// Whether datasets of one event are to be expected: then a density that has a share in their
-    /// mean is trained in full.
+    /// Whether datasets of one event are to be expected: then what has a share in their mean is
+    /// trained in full.
     bool one_event = true;
     std::uint64_t seed = 0;
 
@@ -63,7 +64,7 @@ class LearnedRatio final : public ParameterizedRatio {
   };
   /// One model, and how it did.
   struct Candidate {
-    std::string name;      ///< "separable", "features", "parameters"
+    std::string name;      ///< "separable", "features", "parameters", "network"
     bool trained = false;  ///< all of it
     double score = 0.0;
     double behind = 0.0, behind_error = 0.0;  ///< of the highest score, with its standard error
