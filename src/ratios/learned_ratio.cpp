@@ -308,6 +308,191 @@ LearnedRatio::Config LearnedRatio::Config::from(Settings settings) {
   return config;
 }
 
+/// Trains candidates: on some of the events to try them, on all of them in full.
+class LearnedRatio::Training {
+ public:
+  using Model = std::shared_ptr<ParameterizedRatio>;
+
+  Training(Samples train, Samples held_out, const Design& design, const Config& config,
+           Progress* progress, Tasks* tasks)
+      : train_(std::move(train)),
+        held_out_(std::move(held_out)),
+        design_(design),
+        config_(config),
+        all_(progress, Progress::fine),
+        tasks_(tasks),
+        members_(config.effort == Effort::thorough ? 10 : 5),
+        longer_(config.effort == Effort::thorough ? 3 : 1),
+        epochs_(DensityRatio::default_epochs(train_.size())),
+        steps_(Progress::fine / (2 * config.separable.folds + 3 + 3 * members_)) {
+    const std::size_t tried =
+        std::min(train_.size(), tried_rows / std::max<std::size_t>(2, epochs_ / tried_share));
+    // Evenly among all, because files may be sorted.
+    std::vector<std::size_t> evenly(tried);
+    for (std::size_t i = 0; i < tried; ++i) evenly[i] = i * train_.size() / tried;
+    some_ = train_.take(evenly);
+  }
+
+  const Samples& held_out() const { return held_out_; }
+  std::vector<Candidate> candidates() const {
+    return {separable, of_features, of_parameters, of_both};
+  }
+
+  /// What draws contrasts: a density of the parameters as it is tried, or null where there is none.
+  std::shared_ptr<DensityRatio> try_parameters() {
+    if (const auto why = DensityRatio::no_prior(design_, train_.theta); !why.empty())
+      of_parameters.note = why;
+    else if (train_.theta.cols() > most_factors)
+      of_parameters.note = fmt::format("of more than {} parameters", most_factors);
+    else
+      backward_ = density(DensityRatio::Of::parameters, of_parameters, some_, false);
+    return backward_;
+  }
+
+  /// Takes the columns of the events that `of` gives where a density of the parameters is as good
+  /// of them alone. Returns whether it has.
+  template <class Columns>
+  bool narrow(const Columns& of) {
+    Samples few = of(some_), asked = of(held_out_);
+    auto without = density(DensityRatio::Of::parameters, of_parameters, few, false);
+    if (knows_more(*backward_, held_out_, *without, asked) > significant) return false;
+    backward_ = std::move(without);
+    train_ = of(train_);
+    held_out_ = std::move(asked);
+    some_ = std::move(few);
+    return true;
+  }
+
+  /// All candidates as they are tried; null where one is not.
+  Model separable_sums() {
+    auto own = config_.separable;
+    own.seed = derive_seed(config_.seed, separable.name);
+    std::shared_ptr<SeparableRatio> made;
+    timed(separable, [&] {
+      Progress part(&all_, 2 * own.folds * steps_);
+      made = std::make_shared<SeparableRatio>(train_, design_, own, &part, tasks_);
+    });
+    return made;
+  }
+  Model try_features() {
+    if (!many_features()) return density(DensityRatio::Of::features, of_features, some_, false);
+    of_features.note = fmt::format("of more than {} features", most_factors);
+    return nullptr;
+  }
+  Model tried_parameters() const { return backward_; }
+  Model try_both() {
+    if (many_features()) return network(false);
+    of_both.note = fmt::format("of at most {} features", most_factors);
+    return nullptr;
+  }
+
+  Model whole_features() { return density(DensityRatio::Of::features, of_features, train_, true); }
+  Model whole_parameters() {
+    return density(DensityRatio::Of::parameters, of_parameters, train_, true);
+  }
+  Model whole_both() { return network(true); }
+
+  const Samples& train() const { return train_; }
+
+  Candidate separable{.name = "separable", .trained = true}, of_features{.name = "features"},
+      of_parameters{.name = "parameters"}, of_both{.name = "network"};
+
+ private:
+  bool many_features() const { return train_.features() > most_factors; }
+
+  template <class Work>
+  void timed(Candidate& candidate, Work&& work) {
+    const double begin = seconds_now();
+    work();
+    candidate.seconds += seconds_now() - begin;
+  }
+
+  std::shared_ptr<DensityRatio> density(DensityRatio::Of of, Candidate& candidate,
+                                        const Samples& with, bool whole) {
+    DensityRatio::Config own;
+    own.of = of;
+    own.members = whole ? members_ : 1;
+    own.parts = std::max(own.members, least_parts);
+    own.epochs = whole ? epochs_ * longer_ : std::max<std::size_t>(2, epochs_ / tried_share);
+    own.seed = derive_seed(config_.seed, candidate.name, whole ? 1 : 0);
+    own.periodic = config_.separable.periodic;
+    std::shared_ptr<DensityRatio> made;
+    timed(candidate, [&] {
+      Progress part(&all_, own.members * steps_);
+      made = std::make_shared<DensityRatio>(with, design_, own, &part, tasks_);
+    });
+    return made;
+  }
+
+  std::shared_ptr<NetworkRatio> network(bool whole) {
+    NetworkRatio::Config own;
+    own.members = whole ? members_ : 1;
+    own.parts = std::max(own.members, least_parts);
+    // With fewer passes it does not show what it can do.
+    own.epochs = NetworkRatio::default_epochs(train_.size()) * (whole ? longer_ : 1);
+    if (whole) own.decay = decay_;
+    own.seed = derive_seed(config_.seed, of_both.name, whole ? 1 : 0);
+    std::shared_ptr<NetworkRatio> made;
+    timed(of_both, [&] {
+      Progress part(&all_, own.members * steps_);
+      made = std::make_shared<NetworkRatio>(whole ? train_ : some_, design_, own, &part, tasks_);
+    });
+    decay_ = made->decay();
+    return made;
+  }
+
+  Samples train_, held_out_, some_;
+  const Design& design_;
+  const Config& config_;
+  Progress all_;
+  Tasks* tasks_;
+  std::size_t members_, longer_, epochs_, steps_;
+  std::shared_ptr<DensityRatio> backward_;
+  double decay_ = -1.0;
+};
+
+/// A candidate with its model, and what the held-out events say of it.
+struct LearnedRatio::Tried {
+  Candidate* candidate;
+  Training::Model model;
+  bool normalised;                                // in x, at every θ
+  std::function<Training::Model()> in_full = {};  // of what was only tried
+  Matrix logs = {};
+  std::vector<double> scores = {};
+
+  void judge(const Choice& choice) {
+    logs = choice.logs(*model);
+    scores = choice.scores(logs);
+    candidate->score = choice.mean(scores);
+  }
+  /// Whether it may serve several events.
+  bool several() const {
+    const auto* of_pairs = dynamic_cast<const NetworkRatio*>(model.get());
+    return of_pairs != nullptr ? of_pairs->normalised() : normalised;
+  }
+  bool density() const { return dynamic_cast<const DensityRatio*>(model.get()) != nullptr; }
+};
+
+namespace {
+
+template <class Tried, class Counts>
+const Tried* best_of(const std::vector<Tried>& tried, Counts&& counts) {
+  const Tried* best = nullptr;
+  for (const auto& one : tried)
+    if (counts(one) && (best == nullptr || one.candidate->score > best->candidate->score))
+      best = &one;
+  return best;
+}
+
+template <class Tried>
+std::vector<Matrix> all_logs(const std::vector<Tried>& tried) {
+  std::vector<Matrix> out;
+  for (const auto& one : tried) out.push_back(one.logs);
+  return out;
+}
+
+}  // namespace
+
 LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Config& config,
                            Progress* progress, Tasks* tasks)
     : ParameterizedRatio(design.parameters()) {
@@ -322,207 +507,94 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   const std::uint64_t split = derive_seed(config.seed, "choice");
   const auto parts = events.groups.empty() ? random_split(n, fractions, split)
                                            : group_split(events.groups, fractions, split);
-  Samples train = events.take(parts[0]), held_out = events.take(parts[1]);
   features_ = events.features();
   use_all();
 
-  // Evenly among all, because files may be sorted.
-  const std::size_t tried = std::min(
-      train.size(), tried_rows / std::max<std::size_t>(
-                                     2, DensityRatio::default_epochs(train.size()) / tried_share));
-  std::vector<std::size_t> evenly(tried);
-  for (std::size_t i = 0; i < tried; ++i) evenly[i] = i * train.size() / tried;
-  Samples some = train.take(evenly);
-
-  const std::size_t members = config.effort == Effort::thorough ? 10 : 5;
-  const std::size_t folds = config.separable.folds;
-  Progress all(progress, Progress::fine);
-  const std::size_t steps = Progress::fine / (2 * folds + 3 + 3 * members);
-  const auto timed = [&](Candidate& candidate, auto&& work) {
-    const double begin = seconds_now();
-    work();
-    candidate.seconds += seconds_now() - begin;
-  };
-
-  const auto density = [&](DensityRatio::Of of, Candidate& candidate, const Samples& with,
-                           bool whole) {
-    DensityRatio::Config own;
-    own.of = of;
-    own.members = whole ? members : 1;
-    own.parts = std::max(own.members, least_parts);
-    const std::size_t epochs = DensityRatio::default_epochs(train.size());
-    own.epochs = whole ? epochs * (config.effort == Effort::thorough ? 3 : 1)
-                       : std::max<std::size_t>(2, epochs / tried_share);
-    own.seed = derive_seed(config.seed, candidate.name, whole ? 1 : 0);
-    own.periodic = config.separable.periodic;
-    std::shared_ptr<DensityRatio> made;
-    timed(candidate, [&] {
-      Progress part(&all, own.members * steps);
-      made = std::make_shared<DensityRatio>(with, design, own, &part, tasks);
-    });
-    return made;
-  };
-  Candidate of_features{.name = "features"}, of_parameters{.name = "parameters"};
-  std::shared_ptr<DensityRatio> forward, backward;
-  if (const auto why = DensityRatio::no_prior(design, train.theta); !why.empty())
-    of_parameters.note = why;
-  else if (parameters_.size() > most_factors)
-    of_parameters.note = fmt::format("of more than {} parameters", most_factors);
-  else
-    backward = density(DensityRatio::Of::parameters, of_parameters, some, false);
-  if (backward) {
-    auto telling = across::telling_features(train, parameters_);
-    // Moments of normal scores say little of angles: these stay.
-    for (const auto& angle : config.separable.periodic)
-      for (std::size_t f = 0; f < events.feature_names.size(); ++f)
-        if (events.feature_names[f] == angle.name) telling.push_back(f);
-    std::sort(telling.begin(), telling.end());
-    telling.erase(std::unique(telling.begin(), telling.end()), telling.end());
-    if (!telling.empty() && (features_ - telling.size()) * least_left_out >= features_) {
-      used_ = telling;
-      Samples few = used(some), asked = used(held_out);
-      auto without = density(DensityRatio::Of::parameters, of_parameters, few, false);
-      if (knows_more(*backward, held_out, *without, asked) > significant) {
-        use_all();
-      } else {
-        backward = std::move(without);
-        unused_ = events.feature_names;
-        std::erase_if(unused_, [&](const std::string& name) {
-          return std::find(few.feature_names.begin(), few.feature_names.end(), name) !=
-                 few.feature_names.end();
-        });
-        train = used(train);
-        held_out = std::move(asked);
-        some = std::move(few);
-      }
-    }
-  }
-  if (train.features() > most_factors)
-    of_features.note = fmt::format("of more than {} features", most_factors);
-  else
-    forward = density(DensityRatio::Of::features, of_features, some, false);
-
-  Candidate separable{.name = "separable", .trained = true};
-  std::shared_ptr<SeparableRatio> sums;
-  timed(separable, [&] {
-    auto own = config.separable;
-    own.seed = derive_seed(config.seed, "separable");
-    Progress part(&all, 2 * folds * steps);
-    sums = std::make_shared<SeparableRatio>(train, design, own, &part, tasks);
-  });
-
-  Candidate of_both{.name = "network"};
-  std::shared_ptr<NetworkRatio> pairs;
-  const auto network = [&](bool whole) {
-    NetworkRatio::Config own;
-    own.members = whole ? members : 1;
-    own.parts = std::max(own.members, least_parts);
-    // With fewer passes it does not show what it can do.
-    own.epochs = NetworkRatio::default_epochs(train.size());
-    if (whole && config.effort == Effort::thorough) own.epochs *= 3;
-    if (whole) own.decay = pairs->decay();
-    own.seed = derive_seed(config.seed, of_both.name, whole ? 1 : 0);
-    timed(of_both, [&] {
-      Progress part(&all, own.members * steps);
-      pairs = std::make_shared<NetworkRatio>(whole ? train : some, design, own, &part, tasks);
-    });
-    return pairs;
-  };
-  if (train.features() > most_factors)
-    network(false);
-  else
-    of_both.note = fmt::format("of at most {} features", most_factors);
-
-  const Choice choice(held_out, backward.get(), derive_seed(config.seed, "contrast"));
-  struct Tried {
-    Candidate* candidate;
-    std::shared_ptr<ParameterizedRatio> model;
-    Matrix logs;
-    std::vector<double> scores;
-    bool normalised;                                                    // in x, at every θ
-    std::function<std::shared_ptr<ParameterizedRatio>()> in_full = {};  // of what was only tried
-    /// Whether it may serve several events.
-    bool several() const {
-      const auto* of_pairs = dynamic_cast<const NetworkRatio*>(model.get());
-      return of_pairs != nullptr ? of_pairs->normalised() : normalised;
-    }
-  };
-  std::vector<Tried> models_tried;
-  const auto judge = [&](Tried& one) {
-    one.logs = choice.logs(*one.model);
-    one.scores = choice.scores(one.logs);
-    one.candidate->score = choice.mean(one.scores);
-  };
+  Training training(events.take(parts[0]), events.take(parts[1]), design, config, progress, tasks);
+  if (training.try_parameters()) leave_out(training, events.feature_names, config);
+  const auto features = training.try_features();
+  const auto sums = training.separable_sums();
+  const auto both = training.try_both();
+  const auto parameters = training.tried_parameters();
+  const Choice choice(training.held_out(), dynamic_cast<const DensityRatio*>(parameters.get()),
+                      derive_seed(config.seed, "contrast"));
+  std::vector<Tried> tried;
   for (auto& one :
-       {Tried{&separable, sums, {}, {}, true},
-        Tried{&of_features,
-              forward,
-              {},
-              {},
-              true,
-              [&] { return density(DensityRatio::Of::features, of_features, train, true); }},
-        Tried{&of_parameters,
-              backward,
-              {},
-              {},
-              false,
-              [&] { return density(DensityRatio::Of::parameters, of_parameters, train, true); }},
-        Tried{&of_both, pairs, {}, {}, false, [&] { return network(true); }}})
+       {Tried{&training.separable, sums, true},
+        Tried{&training.of_features, features, true, [&] { return training.whole_features(); }},
+        Tried{&training.of_parameters, parameters, false,
+              [&] { return training.whole_parameters(); }},
+        Tried{&training.of_both, both, false, [&] { return training.whole_both(); }}})
     if (one.model) {
-      models_tried.push_back(one);
-      judge(models_tried.back());
+      tried.push_back(one);
+      tried.back().judge(choice);
     }
-  const auto all_logs = [&] {
-    std::vector<Matrix> out;
-    for (const auto& one : models_tried) out.push_back(one.logs);
-    return out;
-  };
-  const auto best_of = [&](auto&& counts) {
-    const Tried* best = nullptr;
-    for (const auto& one : models_tried)
-      if (counts(one) && (best == nullptr || one.candidate->score > best->candidate->score))
-        best = &one;
-    return best;
-  };
+  train_in_full(tried, choice, config);
+  choose(tried, choice);
+  candidates_ = training.candidates();
+  const std::vector<double> ignorant(training.held_out().size(), 0.0);
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    const auto known = choice.scores(several(), p, derive_seed(config.seed, "told", p));
+    if (!(choice.mean(known) > significant * choice.error(known, ignorant))) untold_.push_back(p);
+  }
+}
 
-  // What may win is trained in full.
+void LearnedRatio::leave_out(Training& training, const std::vector<std::string>& names,
+                             const Config& config) {
+  auto telling = across::telling_features(training.train(), parameters_);
+  // Moments of normal scores say little of angles: these stay.
+  for (const auto& angle : config.separable.periodic)
+    for (std::size_t f = 0; f < names.size(); ++f)
+      if (names[f] == angle.name) telling.push_back(f);
+  std::sort(telling.begin(), telling.end());
+  telling.erase(std::unique(telling.begin(), telling.end()), telling.end());
+  if (telling.empty() || (features_ - telling.size()) * least_left_out < features_) return;
+  used_ = telling;
+  if (!training.narrow([&](const Samples& events) { return used(events); })) return use_all();
+  for (std::size_t f = 0; f < names.size(); ++f)
+    if (!std::binary_search(used_.begin(), used_.end(), f)) unused_.push_back(names[f]);
+}
+
+void LearnedRatio::train_in_full(std::vector<Tried>& tried, const Choice& choice,
+                                 const Config& config) {
   if (config.effort != Effort::quick) {
-    const auto first_shares = choice.best_shares(all_logs());
-    const Tried& rival = *best_of([](const Tried& one) { return one.several(); });
+    const auto shares = choice.best_shares(all_logs(tried));
+    const Tried& rival = *best_of(tried, [](const Tried& one) { return one.several(); });
     const double best = rival.candidate->score;
     const auto rival_scores = rival.scores;
-    for (std::size_t m = 0; m < models_tried.size(); ++m) {
-      auto& one = models_tried[m];
+    for (std::size_t m = 0; m < tried.size(); ++m) {
+      auto& one = tried[m];
       if (!one.in_full) continue;
       const double gain = std::max(most_gain_in_errors * choice.error(one.scores, rival_scores),
                                    most_gain_in_parts * best);
-      const bool shares = config.one_event && first_shares[m] > least_share;
-      if (!shares && !(one.several() && one.candidate->score + gain >= best)) {
+      const bool has_share = config.one_event && shares[m] > least_share;
+      if (!has_share && !(one.several() && one.candidate->score + gain >= best)) {
         one.candidate->note = only_tried;
         continue;
       }
       one.model = one.in_full();
-      judge(one);
+      one.judge(choice);
     }
   }
-  for (auto& one : models_tried) {
+  for (auto& one : tried) {
     if (one.in_full && config.effort == Effort::quick) one.candidate->note = only_tried;
     if (one.candidate->note.empty()) one.candidate->trained = true;
   }
+}
 
-  const auto shares = choice.best_shares(all_logs());
-  const Tried* best = best_of([](const Tried&) { return true; });
+void LearnedRatio::choose(const std::vector<Tried>& tried, const Choice& choice) {
+  const auto shares = choice.best_shares(all_logs(tried));
+  const Tried* best = best_of(tried, [](const Tried&) { return true; });
   // What a sum of polynomials is off by in structure adds up over the events of a dataset before it
   // shows in one of them: between equals the density is taken.
-  const Tried* chosen = best_of([](const Tried& one) { return one.normalised; });
-  for (const auto& one : models_tried)
-    if (one.normalised && one.candidate->trained &&
-        std::dynamic_pointer_cast<DensityRatio>(one.model) != nullptr &&
+  const Tried* chosen = best_of(tried, [](const Tried& one) { return one.normalised; });
+  for (const auto& one : tried)
+    if (one.normalised && one.candidate->trained && one.density() &&
         one.candidate->score + significant * choice.error(one.scores, chosen->scores) >=
             chosen->candidate->score)
       chosen = &one;
   // A network is normalised as well as polynomials tell: it has to be better for sure.
-  for (const auto& one : models_tried)
+  for (const auto& one : tried)
     if (!one.normalised && one.several() &&
         one.candidate->score - significant * choice.error(one.scores, chosen->scores) >
             chosen->candidate->score)
@@ -530,8 +602,8 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   chosen->candidate->chosen = true;
   double kept = 0.0;
   for (const double value : shares) kept += value > least_share ? value : 0.0;
-  for (std::size_t m = 0; m < models_tried.size(); ++m) {
-    const auto& one = models_tried[m];
+  for (std::size_t m = 0; m < tried.size(); ++m) {
+    const auto& one = tried[m];
     one.candidate->behind = best->candidate->score - one.candidate->score;
     one.candidate->behind_error = choice.error(one.scores, best->scores);
     if (shares[m] > least_share) one.candidate->share = shares[m] / kept;
@@ -539,12 +611,6 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
     if (one.candidate->chosen) chosen_ = models_.size();
     models_.push_back(one.model);
     shares_.push_back(one.candidate->share);
-  }
-  candidates_ = {separable, of_features, of_parameters, of_both};
-  const std::vector<double> ignorant(held_out.size(), 0.0);
-  for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    const auto known = choice.scores(several(), p, derive_seed(config.seed, "told", p));
-    if (!(choice.mean(known) > significant * choice.error(known, ignorant))) untold_.push_back(p);
   }
 }
 

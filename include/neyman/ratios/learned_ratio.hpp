@@ -112,7 +112,13 @@ class LearnedRatio final : public ParameterizedRatio {
 
  private:
   class Choice;
+  class Training;
+  struct Tried;
   struct Mean;
+
+  void leave_out(Training& training, const std::vector<std::string>& names, const Config& config);
+  static void train_in_full(std::vector<Tried>& tried, const Choice& choice, const Config& config);
+  void choose(const std::vector<Tried>& tried, const Choice& choice);
 
   void use_all();
   bool uses_all() const { return used_.size() == features_; }
