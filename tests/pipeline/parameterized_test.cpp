@@ -189,7 +189,7 @@ TEST(ParameterizedRun, SaysWhichModelWasChosen) {
   const auto done = run(parse(text));
   const auto& models = done.results.models;
   EXPECT_EQ(done.results.ratio, "learned");
-  ASSERT_EQ(models.size(), 3u);
+  ASSERT_EQ(models.size(), 4u);
   EXPECT_EQ(std::count_if(models.begin(), models.end(), [](const auto& m) { return m.chosen; }), 1);
   for (const auto& model : models)
     if (model.chosen) {
