@@ -176,8 +176,8 @@ AnyRatio parameterized(const Simulator& simulator, const Design& design, Classif
 /// Of events that exist, each of which serves both sides.
 AnyRatio parameterized_of_events(const Samples& events, const Design& design,
                                  ClassifierPtr classifier, const py::dict& given) {
-  auto config = parameterized_config(design.parameters(), std::move(classifier), py::none(),
-                                     nullptr, given);
+  auto config =
+      parameterized_config(design.parameters(), std::move(classifier), py::none(), nullptr, given);
   config.samples = events.size();
   config.calibration_events = 0;
   auto ratio = long_work([&] {

@@ -35,8 +35,8 @@ SettingValue::Table convert_table(py::handle mapping, const char* function, cons
     py::object value = py::reinterpret_borrow<py::object>(pair[1]);
     if (key == "design" && PyCallable_Check(value.ptr()) != 0 && !py::hasattr(value, "_settings"))
       value = py::module_::import("neyman.simulators").attr("settings_of_design")(value);
-    table.emplace_back(
-        key, convert(value, function, path.empty() ? key : path + "." + key, depth + 1));
+    table.emplace_back(key,
+                       convert(value, function, path.empty() ? key : path + "." + key, depth + 1));
   }
   return table;
 }

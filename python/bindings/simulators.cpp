@@ -96,9 +96,8 @@ ParameterSpace bounded_parameters(const std::vector<py::dict>& entries, py::hand
   std::vector<std::string> names;
   for (const auto& parameter : parameters) names.push_back(parameter.name);
   const auto config =
-      from_arguments("Design", Settings(to_settings(wrapped, "Design")), [&](Settings& all) {
-        return Design::read(all, "design", names, folder);
-      });
+      from_arguments("Design", Settings(to_settings(wrapped, "Design")),
+                     [&](Settings& all) { return Design::read(all, "design", names, folder); });
   return long_work([&] { return Design::bounded(parameters, config); });
 }
 
@@ -108,9 +107,9 @@ Design design_of_events(const Samples& events, const std::vector<py::dict>& entr
   check_same_size("Design", "a row of theta", events.theta.cols(), parameters.size(),
                   "one for each parameter");
   return long_work([&] {
-    return empirical_design(
-        events,
-        Design::bounded(std::move(parameters), {.kind = Design::Kind::table, .rows = events.theta}));
+    return empirical_design(events,
+                            Design::bounded(std::move(parameters),
+                                            {.kind = Design::Kind::table, .rows = events.theta}));
   });
 }
 

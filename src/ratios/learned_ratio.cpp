@@ -511,7 +511,7 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   use_all();
 
   Training training(events.take(parts[0]), events.take(parts[1]), design, config, progress, tasks);
-  if (training.try_parameters()) leave_out(training, events.feature_names, config);
+  if (training.try_parameters()) leave_out(training, events, config);
   const auto features = training.try_features();
   const auto sums = training.separable_sums();
   const auto both = training.try_both();
@@ -539,18 +539,23 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
   }
 }
 
-void LearnedRatio::leave_out(Training& training, const std::vector<std::string>& names,
-                             const Config& config) {
+void LearnedRatio::leave_out(Training& training, const Samples& events, const Config& config) {
+  const auto& names = events.feature_names;
+  auto ranges = std::make_shared<across::FeatureRanges>(events.x);
   auto telling = across::telling_features(training.train(), parameters_);
   // Moments of normal scores say little of angles: these stay.
   for (const auto& angle : config.separable.periodic)
     for (std::size_t f = 0; f < names.size(); ++f)
-      if (names[f] == angle.name) telling.push_back(f);
+      if (names[f] == angle.name) {
+        telling.push_back(f);
+        ranges->go_round(f);
+      }
   std::sort(telling.begin(), telling.end());
   telling.erase(std::unique(telling.begin(), telling.end()), telling.end());
   if (telling.empty() || (features_ - telling.size()) * least_left_out < features_) return;
   used_ = telling;
-  if (!training.narrow([&](const Samples& events) { return used(events); })) return use_all();
+  if (!training.narrow([&](const Samples& some) { return used(some); })) return use_all();
+  ranges_ = std::move(ranges);
   for (std::size_t f = 0; f < names.size(); ++f)
     if (!std::binary_search(used_.begin(), used_.end(), f)) unused_.push_back(names[f]);
 }
@@ -636,8 +641,7 @@ Samples LearnedRatio::used(const Samples& events) const {
 }
 
 std::size_t LearnedRatio::count_outside(MatrixView x) const {
-  Matrix own;
-  return several().count_outside(used(x, own));
+  return uses_all() ? several().count_outside(x) : ranges_->count_outside(x);
 }
 
 std::unique_ptr<SummedRatio> LearnedRatio::over(MatrixView all,
@@ -712,6 +716,7 @@ void LearnedRatio::save(Archive& archive) const {
     archive.set("features", features_);
     archive.set("used", std::vector<std::int64_t>(used_.begin(), used_.end()));
     archive.set("unused", unused_);
+    ranges_->save(archive.child("ranges"));
   }
   archive.set("untold", std::vector<std::int64_t>(untold_.begin(), untold_.end()));
   for (std::size_t m = 0; m < models_.size(); ++m)
@@ -758,6 +763,9 @@ LearnedRatio::LearnedRatio(const Archive& archive, ParameterSpace parameters)
       used.back() >= features)
     throw FileError("the learned ratio uses features that it has not");
   unused_ = archive.get<std::vector<std::string>>("unused");
+  const auto ranges = across::FeatureRanges::load(archive.child("ranges"));
+  if (ranges.size() != features_) throw FileError("the learned ratio has ranges of other features");
+  ranges_ = std::make_shared<across::FeatureRanges>(ranges);
 }
 
 }  // namespace neyman

@@ -16,7 +16,6 @@
 #include "neyman/ratios/classifier_ratio.hpp"
 #include "neyman/ratios/decomposed_ratio.hpp"
 #include "neyman/ratios/learned_ratio.hpp"
-#include "neyman/ratios/learned_ratio.hpp"
 #include "neyman/ratios/separable_ratio.hpp"
 #include "neyman/simulators/join.hpp"
 #include "ratios/onnx_case.hpp"

@@ -19,6 +19,10 @@
 
 namespace neyman {
 
+namespace across {
+class FeatureRanges;
+}
+
 /// A parameterised ratio whose model is chosen by evidence: several are trained on most of the
 /// events and compared on the others.
 ///
@@ -94,6 +98,7 @@ class LearnedRatio final : public ParameterizedRatio {
   Matrix table(MatrixView x, MatrixView points) const override;
   std::unique_ptr<SummedRatio> over(MatrixView x,
                                     std::span<const double> event_weights = {}) const override;
+  /// Events with a feature, used or not, outside of the range of the training events.
   std::size_t count_outside(MatrixView x) const override;
   void save(Archive& archive) const override;
 
@@ -116,7 +121,7 @@ class LearnedRatio final : public ParameterizedRatio {
   struct Tried;
   struct Mean;
 
-  void leave_out(Training& training, const std::vector<std::string>& names, const Config& config);
+  void leave_out(Training& training, const Samples& events, const Config& config);
   static void train_in_full(std::vector<Tried>& tried, const Choice& choice, const Config& config);
   void choose(const std::vector<Tried>& tried, const Choice& choice);
 
@@ -134,6 +139,8 @@ class LearnedRatio final : public ParameterizedRatio {
   std::size_t features_ = 0;
   std::vector<std::size_t> used_;
   std::vector<std::string> unused_;
+  // Of all features, where some are left out: data may be unlike the simulation there.
+  std::shared_ptr<const across::FeatureRanges> ranges_;
   std::vector<std::size_t> untold_;
 };
 

@@ -121,7 +121,7 @@ struct Results {
   std::vector<std::pair<std::string, double>> timing;  ///< seconds, by stage
   std::size_t threads = 1;
   std::vector<std::string> warnings;
-  std::vector<NextStep> next_steps;  ///< best first; none where all is well
+  std::vector<NextStep> next_steps;        ///< best first; none where all is well
   std::vector<std::string> simulator_log;  ///< what failed runs of the simulator wrote
 };
 
