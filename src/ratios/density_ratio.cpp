@@ -356,16 +356,7 @@ Matrix DensityRatio::table(MatrixView x, MatrixView points) const {
 
 LogRatios DensityRatio::log_ratios(MatrixView x, std::span<const double> numerator,
                                    std::span<const double> denominator) const {
-  parameters_.check_inside("DensityRatio::log_ratios", numerator);
-  parameters_.check_inside("DensityRatio::log_ratios", denominator);
-  Matrix points(2, numerator.size());
-  std::copy(numerator.begin(), numerator.end(), points.row(0).begin());
-  std::copy(denominator.begin(), denominator.end(), points.row(1).begin());
-  const Matrix both = table(x, points);
-  LogRatios out(x.rows());
-  for (std::size_t i = 0; i < x.rows(); ++i)
-    out[i] = std::clamp(both(i, 0) - both(i, 1), -log_ratio_limit, log_ratio_limit);
-  return out;
+  return from_table("DensityRatio::log_ratios", x, numerator, denominator);
 }
 
 /// ℓ(θ) = Σ u_i log q: the events on their scales.
@@ -403,7 +394,7 @@ class DensityRatio::Sum final : public SummedRatio {
       slopes_of(learned_.members[k], theta, mine, slopes);
       for (std::size_t p = 0; p < slopes.size(); ++p) gradient[p] += slopes[p];
     }
-    by_moved(point, gradient);
+    learned_.recentring.differentiate(point, gradient);
     if (of_.of_ == Of::parameters) {
       learned_.log_prior(point, slopes);
       for (std::size_t p = 0; p < gradient.size(); ++p) gradient[p] -= total_ * slopes[p];
@@ -444,35 +435,24 @@ class DensityRatio::Sum final : public SummedRatio {
     const std::size_t members = learned_.members.size();
     if (members < 2 || !differentiable()) return {};
     const auto values = at(points);
-    Matrix deviations(members, points.rows());
+    Matrix of_members(members, points.rows());
     std::vector<double> logs;
     for (std::size_t g = 0; g < points.rows(); ++g) {
       const auto theta = of_point(points.row(g));
       learned_.log_mean(given(theta), target(theta), logs);
-      double mean = 0.0;
-      for (std::size_t k = 0; k < members; ++k) {
-        for (std::size_t i = 0; i < rows_; ++i)
-          deviations(k, g) += weights_[i] * logs[k * rows_ + i];
-        mean += deviations(k, g) / static_cast<double>(members);
-      }
       for (std::size_t k = 0; k < members; ++k)
-        deviations(k, g) =
-            std::sqrt(scatter_factor(members, learned_.parts)) * (deviations(k, g) - mean);
+        for (std::size_t i = 0; i < rows_; ++i)
+          of_members(k, g) += weights_[i] * logs[k * rows_ + i];
     }
-    return replicas_of(values, deviations, count, seed);
+    return replicas_of(values, deviations_of_members(std::move(of_members), learned_.parts), count,
+                       seed);
   }
 
  private:
   Matrix covariance(std::span<const double> point) const {
-    const std::size_t d = point.size();
     Matrix out = scatter(point);
-    if (learned_.recentring.empty()) return out;
-    const Matrix shift = learned_.recentring.covariance(point), information = fisher(point);
-    for (std::size_t p = 0; p < d; ++p)
-      for (std::size_t q = 0; q < d; ++q)
-        for (std::size_t i = 0; i < d; ++i)
-          for (std::size_t j = 0; j < d; ++j)
-            out(p, q) += information(p, i) * shift(i, j) * information(j, q);
+    if (!learned_.recentring.empty())
+      learned_.recentring.add_gradient_covariance(point, fisher(point), out);
     return out;
   }
 
@@ -501,21 +481,11 @@ class DensityRatio::Sum final : public SummedRatio {
   }
 
   Matrix scatter(std::span<const double> point) const {
-    const std::size_t d = point.size(), count = learned_.members.size();
-    Matrix out(d, d), slopes(count, d);
-    if (count < 2) return out;
-    std::vector<double> mean(d, 0.0);
+    Matrix slopes(learned_.members.size(), point.size());
     const auto theta = of_point(point);
-    for (std::size_t k = 0; k < count; ++k) {
+    for (std::size_t k = 0; k < slopes.rows(); ++k)
       slopes_of(learned_.members[k], theta, weights_, slopes.row(k));
-      for (std::size_t p = 0; p < d; ++p) mean[p] += slopes(k, p) / static_cast<double>(count);
-    }
-    const double factor = scatter_factor(count, learned_.parts);
-    for (std::size_t k = 0; k < count; ++k)
-      for (std::size_t p = 0; p < d; ++p)
-        for (std::size_t q = 0; q < d; ++q)
-          out(p, q) += factor * (slopes(k, p) - mean[p]) * (slopes(k, q) - mean[q]);
-    return out;
+    return sum_of_squares(deviations_of_members(std::move(slopes), learned_.parts));
   }
 
   /// Σ u s sᵀ over the events, of the members' mean score s at θ.
@@ -524,7 +494,7 @@ class DensityRatio::Sum final : public SummedRatio {
     Matrix same(n, d);
     for (std::size_t i = 0; i < n; ++i) std::copy(point.begin(), point.end(), same.row(i).begin());
     const auto theta = learned_.side_of(same);
-    Matrix scores(n, d), out(d, d);
+    Matrix scores(n, d);
     for (const auto& member : learned_.members) {
       const Matrix slopes = member.slopes(theta, x_);
       for (std::size_t i = 0; i < n; ++i)
@@ -532,10 +502,7 @@ class DensityRatio::Sum final : public SummedRatio {
           scores(i, p) += slopes(i, p) * learned_.parameters[p].slope() * FeatureScale::per_place /
                           static_cast<double>(learned_.members.size());
     }
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t p = 0; p < d; ++p)
-        for (std::size_t q = 0; q < d; ++q) out(p, q) += weights_[i] * scores(i, p) * scores(i, q);
-    return out;
+    return sum_of_squares(scores, weights_);
   }
 
   using Side = ConditionalDensity::Side;
@@ -546,18 +513,6 @@ class DensityRatio::Sum final : public SummedRatio {
   const Side& target(const Side& theta) const { return of_.of_ == Of::features ? x_ : theta; }
   double log_prior_at(std::span<const double> point) const {
     return of_.of_ == Of::features ? 0.0 : learned_.log_prior(point);
-  }
-
-  /// From derivatives by θ + ε(θ) to those by θ.
-  void by_moved(std::span<const double> point, std::span<double> gradient) const {
-    if (learned_.recentring.empty()) return;
-    Matrix jacobian;
-    learned_.recentring(point, &jacobian);
-    const std::vector<double> moved(gradient.begin(), gradient.end());
-    for (std::size_t q = 0; q < gradient.size(); ++q) {
-      gradient[q] = 0.0;
-      for (std::size_t p = 0; p < moved.size(); ++p) gradient[q] += moved[p] * jacobian(p, q);
-    }
   }
 
   /// ∂/∂θ Σ u_i log q of one member.

@@ -540,16 +540,17 @@ LearnedRatio::LearnedRatio(const Samples& events, const Design& design, const Co
 }
 
 void LearnedRatio::leave_out(Training& training, const Samples& events, const Config& config) {
+  if (features_ < 2) return;
   const auto& names = events.feature_names;
   auto ranges = std::make_shared<across::FeatureRanges>(events.x);
   auto telling = across::telling_features(training.train(), parameters_);
   // Moments of normal scores say little of angles: these stay.
-  for (const auto& angle : config.separable.periodic)
-    for (std::size_t f = 0; f < names.size(); ++f)
-      if (names[f] == angle.name) {
-        telling.push_back(f);
-        ranges->go_round(f);
-      }
+  for (std::size_t f = 0; f < names.size(); ++f)
+    if (std::any_of(config.separable.periodic.begin(), config.separable.periodic.end(),
+                    [&](const auto& angle) { return angle.name == names[f]; })) {
+      telling.push_back(f);
+      ranges->go_round(f);
+    }
   std::sort(telling.begin(), telling.end());
   telling.erase(std::unique(telling.begin(), telling.end()), telling.end());
   if (telling.empty() || (features_ - telling.size()) * least_left_out < features_) return;

@@ -344,16 +344,7 @@ Matrix NetworkRatio::table(MatrixView x, MatrixView points) const {
 
 LogRatios NetworkRatio::log_ratios(MatrixView x, std::span<const double> numerator,
                                    std::span<const double> denominator) const {
-  parameters_.check_inside("NetworkRatio::log_ratios", numerator);
-  parameters_.check_inside("NetworkRatio::log_ratios", denominator);
-  Matrix points(2, numerator.size());
-  std::copy(numerator.begin(), numerator.end(), points.row(0).begin());
-  std::copy(denominator.begin(), denominator.end(), points.row(1).begin());
-  const Matrix both = table(x, points);
-  LogRatios out(x.rows());
-  for (std::size_t i = 0; i < x.rows(); ++i)
-    out[i] = std::clamp(both(i, 0) - both(i, 1), -log_ratio_limit, log_ratio_limit);
-  return out;
+  return from_table("NetworkRatio::log_ratios", x, numerator, denominator);
 }
 
 /// ℓ(θ) = Σ u_i h(x_i, θ): what each member makes of the events is computed once.
@@ -373,19 +364,13 @@ class NetworkRatio::Sum final : public SummedRatio {
   double operator()(std::span<const double> point, std::span<double> gradient) const override {
     const Matrix to = learned_.moved(MatrixView(point.data(), 1, point.size()));
     double value = 0.0;
-    std::vector<double> by_moved(gradient.size(), 0.0), slopes(gradient.size());
+    std::vector<double> slopes(gradient.size());
+    std::fill(gradient.begin(), gradient.end(), 0.0);
     for (std::size_t k = 0; k < events_.size(); ++k) {
       value += of_member(k, to, slopes) / count();
-      for (std::size_t p = 0; p < slopes.size(); ++p) by_moved[p] += slopes[p] / count();
+      for (std::size_t p = 0; p < slopes.size(); ++p) gradient[p] += slopes[p] / count();
     }
-    if (gradient.empty()) return value;
-    // From derivatives by θ + ε(θ) to those by θ.
-    Matrix jacobian;
-    learned_.recentring(point, &jacobian);
-    for (std::size_t q = 0; q < gradient.size(); ++q) {
-      gradient[q] = 0.0;
-      for (std::size_t p = 0; p < by_moved.size(); ++p) gradient[q] += by_moved[p] * jacobian(p, q);
-    }
+    if (!gradient.empty()) learned_.recentring.differentiate(point, gradient);
     return value;
   }
 
@@ -407,15 +392,9 @@ class NetworkRatio::Sum final : public SummedRatio {
   /// What recentring leaves, the noise of the events that it was found with, and the members'
   /// scatter, by which they are off for these data beyond what they are in the mean.
   Matrix simulation_gradient_covariance(std::span<const double> point) const override {
-    const std::size_t d = point.size();
     Matrix out = scatter(point);
-    if (learned_.recentring.empty()) return out;
-    const Matrix shift = learned_.recentring.covariance(point), information = fisher(point);
-    for (std::size_t p = 0; p < d; ++p)
-      for (std::size_t q = 0; q < d; ++q)
-        for (std::size_t i = 0; i < d; ++i)
-          for (std::size_t j = 0; j < d; ++j)
-            out(p, q) += information(p, i) * shift(i, j) * information(j, q);
+    if (!learned_.recentring.empty())
+      learned_.recentring.add_gradient_covariance(point, fisher(point), out);
     return out;
   }
 
@@ -425,19 +404,17 @@ class NetworkRatio::Sum final : public SummedRatio {
     check_at_least("simulation_replicas", "points", points.rows(), 1);
     const std::size_t members = events_.size();
     if (members < 2) return {};
-    Matrix deviations(members, points.rows());
+    Matrix of_members(members, points.rows());
     std::vector<double> values(points.rows());
     for (std::size_t g = 0; g < points.rows(); ++g) {
       const Matrix to = learned_.moved(MatrixView(points.row(g).data(), 1, points.cols()));
       for (std::size_t k = 0; k < members; ++k) {
-        deviations(k, g) = of_member(k, to, {});
-        values[g] += deviations(k, g) / count();
+        of_members(k, g) = of_member(k, to, {});
+        values[g] += of_members(k, g) / count();
       }
-      for (std::size_t k = 0; k < members; ++k)
-        deviations(k, g) =
-            std::sqrt(scatter_factor(members, learned_.parts)) * (deviations(k, g) - values[g]);
     }
-    return replicas_of(values, deviations, replicas, seed);
+    return replicas_of(values, deviations_of_members(std::move(of_members), learned_.parts),
+                       replicas, seed);
   }
 
  private:
@@ -453,21 +430,10 @@ class NetworkRatio::Sum final : public SummedRatio {
   }
 
   Matrix scatter(std::span<const double> point) const {
-    const std::size_t d = point.size(), members = events_.size();
-    Matrix out(d, d), slopes(members, d);
-    if (members < 2) return out;
-    std::vector<double> mean(d, 0.0);
-    const Matrix to = learned_.moved(MatrixView(point.data(), 1, d));
-    for (std::size_t k = 0; k < members; ++k) {
-      of_member(k, to, slopes.row(k));
-      for (std::size_t p = 0; p < d; ++p) mean[p] += slopes(k, p) / count();
-    }
-    const double factor = scatter_factor(members, learned_.parts);
-    for (std::size_t k = 0; k < members; ++k)
-      for (std::size_t p = 0; p < d; ++p)
-        for (std::size_t q = 0; q < d; ++q)
-          out(p, q) += factor * (slopes(k, p) - mean[p]) * (slopes(k, q) - mean[q]);
-    return out;
+    Matrix slopes(events_.size(), point.size());
+    const Matrix to = learned_.moved(MatrixView(point.data(), 1, point.size()));
+    for (std::size_t k = 0; k < slopes.rows(); ++k) of_member(k, to, slopes.row(k));
+    return sum_of_squares(deviations_of_members(std::move(slopes), learned_.parts));
   }
 
   /// Σ u s sᵀ over the events, of the members' mean score s at θ.
@@ -475,7 +441,7 @@ class NetworkRatio::Sum final : public SummedRatio {
     const std::size_t d = point.size();
     const Matrix to = learned_.moved(MatrixView(point.data(), 1, d));
     const auto theta = learned_.side_of_points(to);
-    Matrix scores(rows_, d), out(d, d);
+    Matrix scores(rows_, d);
     std::vector<double> of_norm(d);
     for (std::size_t k = 0; k < events_.size(); ++k) {
       const Matrix slopes = learned_.members[k].slopes(events_[k], theta);
@@ -484,10 +450,7 @@ class NetworkRatio::Sum final : public SummedRatio {
         for (std::size_t p = 0; p < d; ++p)
           scores(i, p) += (slopes(i, p) * learned_.slope(p) - of_norm[p]) / count();
     }
-    for (std::size_t i = 0; i < rows_; ++i)
-      for (std::size_t p = 0; p < d; ++p)
-        for (std::size_t q = 0; q < d; ++q) out(p, q) += weights_[i] * scores(i, p) * scores(i, q);
-    return out;
+    return sum_of_squares(scores, weights_);
   }
 
   const Learned& learned_;

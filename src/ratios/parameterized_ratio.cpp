@@ -1,6 +1,7 @@
 #include "neyman/ratios/parameterized_ratio.hpp"
 
 #include <Eigen/Dense>
+#include <algorithm>
 
 #include "neyman/core/check.hpp"
 #include "neyman/core/parallel.hpp"
@@ -29,6 +30,21 @@ Matrix ParameterizedRatio::table(MatrixView x, MatrixView points) const {
     const auto column = log_ratios(x, points.row(j), points.row(0));
     for (std::size_t i = 0; i < x.rows(); ++i) out(i, j) = column[i];
   }
+  return out;
+}
+
+LogRatios ParameterizedRatio::from_table(const char* function, MatrixView x,
+                                         std::span<const double> numerator,
+                                         std::span<const double> denominator) const {
+  parameters_.check_inside(function, numerator);
+  parameters_.check_inside(function, denominator);
+  Matrix points(2, numerator.size());
+  std::copy(numerator.begin(), numerator.end(), points.row(0).begin());
+  std::copy(denominator.begin(), denominator.end(), points.row(1).begin());
+  const Matrix both = table(x, points);
+  LogRatios out(x.rows());
+  for (std::size_t i = 0; i < x.rows(); ++i)
+    out[i] = std::clamp(both(i, 0) - both(i, 1), -log_ratio_limit, log_ratio_limit);
   return out;
 }
 

@@ -212,6 +212,28 @@ Matrix Recentring::covariance(std::span<const double> point) const {
   return out;
 }
 
+void Recentring::differentiate(std::span<const double> point, std::span<double> gradient) const {
+  if (empty()) return;
+  Matrix jacobian;
+  (*this)(point, &jacobian);
+  const std::vector<double> moved(gradient.begin(), gradient.end());
+  for (std::size_t q = 0; q < gradient.size(); ++q) {
+    gradient[q] = 0.0;
+    for (std::size_t p = 0; p < moved.size(); ++p) gradient[q] += moved[p] * jacobian(p, q);
+  }
+}
+
+void Recentring::add_gradient_covariance(std::span<const double> point, const Matrix& information,
+                                         Matrix& to) const {
+  const Matrix shift = covariance(point);
+  const std::size_t d = point.size();
+  for (std::size_t p = 0; p < d; ++p)
+    for (std::size_t q = 0; q < d; ++q)
+      for (std::size_t i = 0; i < d; ++i)
+        for (std::size_t j = 0; j < d; ++j)
+          to(p, q) += information(p, i) * shift(i, j) * information(j, q);
+}
+
 void Recentring::save(Archive& archive) const {
   archive.set("degree", empty() ? std::size_t{0} : basis_.degree());
   archive.set("coefficients", coefficients_);

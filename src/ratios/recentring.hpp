@@ -37,6 +37,11 @@ class Recentring {
   std::vector<double> operator()(std::span<const double> point, Matrix* jacobian = nullptr) const;
   /// Of ε(θ), from the noise of the events that it was found with.
   Matrix covariance(std::span<const double> point) const;
+  /// Of a likelihood: from its derivatives by θ + ε(θ) to those by θ.
+  void differentiate(std::span<const double> point, std::span<double> gradient) const;
+  /// What that noise adds to the covariance of its gradient, where it has this information.
+  void add_gradient_covariance(std::span<const double> point, const Matrix& information,
+                               Matrix& to) const;
 
   void save(Archive& archive) const;
   /// @throw FileError where its parts do not belong together.

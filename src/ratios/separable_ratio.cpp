@@ -480,13 +480,8 @@ class SeparableSum final : public SummedRatio {
         for (std::size_t j = 0; j < d; ++j) out(i, j) += moved[i] * moved[j];
     }
     if (recentring_.empty()) return out;
-    const Matrix shift = recentring_.covariance(point), information = terms.information();
     Matrix moved(d, d);
-    for (std::size_t p = 0; p < d; ++p)
-      for (std::size_t q = 0; q < d; ++q)
-        for (std::size_t i = 0; i < d; ++i)
-          for (std::size_t j = 0; j < d; ++j)
-            moved(p, q) += information(p, i) * shift(i, j) * information(j, q);
+    recentring_.add_gradient_covariance(point, terms.information(), moved);
     return larger_of(out, moved);
   }
 

@@ -64,6 +64,10 @@ class ParameterizedRatio : public Ratio {
   virtual void save(Archive& archive) const = 0;
 
  protected:
+  /// `log_ratios` of a model whose `table` is its own.
+  /// @throw ArgumentError where a point is outside the ranges.
+  LogRatios from_table(const char* function, MatrixView x, std::span<const double> numerator,
+                       std::span<const double> denominator) const;
   void save_region(Archive& archive) const;
   void load_region(const Archive& archive);
 
